@@ -1,0 +1,11 @@
+# Run by embed_sql.cmake at build time.
+file(STRINGS ${ROOT}/include/millrace/sink_queries.def lines REGEX "^MR_QUERY")
+set(body "/* Generated from sql/${DIALECT}. */\n#include <millrace/sink.h>\n\nextern const char *const mr_sql_${DIALECT}[];\nconst char *const mr_sql_${DIALECT}[MR_QUERY_COUNT] = {\n")
+foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^MR_QUERY\\(([a-z0-9_]+)\\).*" "\\1" name "${line}")
+    file(READ ${ROOT}/sql/${DIALECT}/${name}.sql hex HEX)
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+    string(APPEND body "    [MR_Q_${name}] = (const char[]){${bytes}0},\n")
+endforeach()
+string(APPEND body "};\n")
+file(WRITE ${OUT} "${body}")

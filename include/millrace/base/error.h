@@ -1,0 +1,91 @@
+/* Errors: one status enum whose value says what the caller must do, and one struct that
+ * lives on the caller's stack and says what happened, in words a person can act on.
+ * The place that detects fills it; the place that handles logs it, once. */
+#ifndef MILLRACE_BASE_ERROR_H
+#define MILLRACE_BASE_ERROR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The class of an outcome. The comment is the whole policy (ARCHITECTURE.md, "Errors"). */
+enum mr_status {
+    MR_OK = 0,
+    MR_E_CONFIG,  /* stop, exit 3 */
+    MR_E_ENV,     /* outside trouble: retry with backoff, never dead-letter */
+    MR_E_BUSY,    /* deadlock, serialisation: retry the transaction now */
+    MR_E_SCHEMA,  /* the target's catalog is not what we thought: read it again, plan once more */
+    MR_E_DATA,    /* this value or row: isolate and dead-letter */
+    MR_E_FENCED,  /* another instance owns the partition: drop it, stop with 8 if still ours */
+    MR_E_STOPPED, /* asked to stop */
+    MR_E_BUG,     /* cannot happen: exit 70 */
+};
+
+/* What happened. All texts are NUL-terminated and cut to fit. Zero it with `= {0}`. */
+struct mr_error {
+    enum mr_status status;
+    char code[32];      /* stable word for machines: "type_conflict", "bad_json", … */
+    char native[16];    /* SQLSTATE, errno or library code; "" if none */
+    char message[768];  /* what and where, one line */
+    char detail[768];   /* more, may be "" */
+    char hint[1024];    /* what to do, may be "" */
+    char field[256];    /* the field's source path, "" if the whole record */
+    int64_t row;        /* index of the offending row in the table batch, -1 unknown */
+};
+
+/* Fill *err (which may be NULL) and return the class. `code` is left as the class's name. */
+enum mr_status mr_fail(struct mr_error *err, enum mr_status status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A DATA error with its stable code word (one of the MR_CODE_… below). */
+enum mr_status mr_fail_data(struct mr_error *err, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Set the hint, detail or field of an error already made. err may be NULL. */
+void mr_error_hint(struct mr_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void mr_error_detail(struct mr_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void mr_error_field(struct mr_error *err, const char *field, size_t len);
+
+/* Put text in front of the message ("shop.orders: …"). */
+void mr_error_prefix(struct mr_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+const char *mr_status_name(enum mr_status status);
+
+/* Return the status of a failing call up. */
+#define MR_TRY(call)                                                                               \
+    do {                                                                                           \
+        enum mr_status mr_try_status_ = (call);                                                    \
+        if (mr_try_status_ != MR_OK)                                                               \
+            return mr_try_status_;                                                                 \
+    } while (0)
+
+/* Go to the function's `done:` label with `status` set. */
+#define MR_TRY_DONE(call)                                                                          \
+    do {                                                                                           \
+        status = (call);                                                                           \
+        if (status != MR_OK)                                                                       \
+            goto done;                                                                             \
+    } while (0)
+
+#define MR_MUST_CHECK __attribute__((warn_unused_result))
+
+/* Code words of DATA errors, as they stand in the dead letters. */
+#define MR_CODE_BAD_JSON "bad_json"             /* not JSON, or beyond depth and size limits */
+#define MR_CODE_BAD_LINE "bad_line"             /* a file's line that is no record */
+#define MR_CODE_BAD_VALUE "bad_value"           /* a value that contradicts its declared type */
+#define MR_CODE_BAD_IMAGE "bad_image"           /* envelope parts that do not fit together */
+#define MR_CODE_TYPE_CONFLICT "type_conflict"   /* does not join with the column's type */
+#define MR_CODE_OUT_OF_RANGE "out_of_range"     /* the target's type cannot hold it */
+#define MR_CODE_TEXT_INVALID "text_invalid"     /* NUL, lone surrogate, ill-formed UTF-8 */
+#define MR_CODE_NO_KEY "no_key"                 /* a keyed table, and the event brings no key */
+#define MR_CODE_NULL_KEY "null_key"             /* a key column is null */
+#define MR_CODE_NO_TABLE "no_table"             /* no way to name the table */
+#define MR_CODE_UNKNOWN_FORMAT "unknown_format" /* detection found nothing that fits */
+#define MR_CODE_AMBIGUOUS "ambiguous"           /* contradicts the topic's format */
+#define MR_CODE_UNSUPPORTED "unsupported"       /* recognised, not readable here */
+#define MR_CODE_TOO_LARGE "too_large"           /* beyond a size limit */
+#define MR_CODE_NAME_COLLISION "name_collision"
+#define MR_CODE_CONSTRAINT "constraint"         /* the target's own constraint refused the row */
+#define MR_CODE_REFUSED "refused"               /* any other data refusal of the target */
+
+#endif

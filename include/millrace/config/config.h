@@ -1,0 +1,178 @@
+/* The configuration, read and checked: one struct, filled from the option table (src/config/options.c), which also
+ * makes the YAML reader, --set, --help, `millrace config` and docs/configuration.md. Read-only after loading; any
+ * thread may read. */
+#ifndef MILLRACE_CONFIG_CONFIG_H
+#define MILLRACE_CONFIG_CONFIG_H
+
+#include <millrace/base/error.h>
+#include <millrace/base/log.h>
+#include <millrace/base/str.h>
+#include <millrace/model/type.h>
+
+struct mr_strings {
+    char **items; /* NUL-terminated, owned */
+    size_t count;
+};
+
+struct mr_pair {
+    char *key, *value; /* owned */
+};
+struct mr_pairs {
+    struct mr_pair *items;
+    size_t count;
+};
+
+enum mr_policy {
+    MR_POLICY_UNSET = 0, /* not said at this level */
+    MR_POLICY_WIDEN,
+    MR_POLICY_STRICT,
+    MR_POLICY_TEXT,
+    MR_POLICY_JSON,
+    MR_POLICY_VARIANT,
+    MR_POLICY_NULL,
+    MR_POLICY_FAIL,
+};
+const char *mr_policy_name(enum mr_policy policy);
+
+enum mr_evolve { MR_EVOLVE_FULL, MR_EVOLVE_ADD, MR_EVOLVE_NONE };
+enum mr_delete_mode { MR_DELETE_UNSET = 0, MR_DELETE_HARD, MR_DELETE_SOFT, MR_DELETE_IGNORE };
+enum mr_missing { MR_MISSING_UNSET = 0, MR_MISSING_NULL, MR_MISSING_KEEP };
+enum mr_text_invalid { MR_TEXT_DEAD_LETTER, MR_TEXT_STRIP, MR_TEXT_REPLACE };
+enum mr_key_mode {
+    MR_KEY_UNSET = 0,
+    MR_KEY_RECORD,      /* record_key (default): the members of the record key */
+    MR_KEY_RECORD_TEXT, /* record_key_text: one column _key */
+    MR_KEY_FIELDS,      /* a list of value fields (source paths) */
+    MR_KEY_NONE,        /* none: append */
+};
+enum mr_array_encoding { MR_ARRAY_JSON }; /* more with the options of the MongoDB transform */
+enum mr_start { MR_START_EARLIEST, MR_START_LATEST, MR_START_TIME };
+
+/* Settings for tables whose source name ("db.table", or "table" alone) matches the pattern. `*` and `?` are wildcards;
+ * an exact name wins over a pattern, a longer pattern over a shorter, each member by itself. */
+struct mr_table_rule {
+    char *pattern;
+    enum mr_key_mode key_mode;
+    struct mr_strings key_fields; /* FIELDS: source paths */
+    enum mr_delete_mode delete_mode;
+    enum mr_policy policy;
+    enum mr_missing missing;
+};
+
+/* One column's type or policy set by hand: "db.table.path" (path as in model/change.h). */
+struct mr_column_rule {
+    char *name;
+    struct mr_type type;   /* types.columns */
+    enum mr_policy policy; /* types.policies */
+};
+
+struct mr_config {
+    char *pipeline; /* name of the positions; default: the group, else "millrace" */
+
+    /* source.kafka */
+    char *kafka_brokers;
+    struct mr_strings kafka_topics; /* names and ^regular expressions */
+    char *kafka_group;
+    enum mr_start kafka_start;
+    int64_t kafka_start_ms;         /* START_TIME */
+    struct mr_pairs kafka_properties;
+
+    /* source.file */
+    struct mr_strings file_paths; /* paths, globs, "-" */
+    char *file_topic;             /* names bare events */
+    char *file_id;                /* gives stdin a position */
+    bool file_again;              /* start over */
+    bool reset_position;          /* answer to a stored position that is gone */
+
+    char *format; /* "auto", or a decoder's name */
+
+    /* unwrap: Debezium's option names */
+    bool flatten_struct;
+    char *flatten_delimiter;
+    enum mr_array_encoding array_encoding;
+    char *add_fields;        /* the list as written */
+    char *add_fields_prefix; /* "__" */
+    char *unavailable_placeholder; /* "__debezium_unavailable_value" */
+
+    /* limits on messages */
+    uint32_t max_depth;        /* nesting of JSON */
+    uint64_t max_message_bytes;
+    enum mr_text_invalid text_invalid;
+
+    /* target */
+    char *target_url;
+    char *target_password_file; /* "" or a path */
+    char *target_schema;        /* template */
+    bool target_schema_set;     /* said, not the default */
+    char *target_table;         /* template */
+    bool target_table_set;
+    char *control_schema;       /* "" = the target's default */
+    enum mr_evolve evolve;
+    uint32_t appliers;
+    int64_t lock_timeout_ms;
+    int64_t connect_timeout_ms; /* for the first connection */
+    uint32_t bulk_rows;         /* from this many rows of a table in a batch on, the bulk path */
+
+    /* types */
+    enum mr_policy policy;
+    struct mr_column_rule *columns;
+    size_t column_count;
+    struct mr_table_rule *tables;
+    size_t table_count;
+
+    /* batch */
+    uint32_t batch_rows;
+    uint64_t batch_bytes;
+    int64_t batch_interval_ms;
+
+    double dead_letter_max_rate; /* 0 = off */
+    int64_t shutdown_timeout_ms;
+
+    enum mr_log_format log_format;
+    enum mr_log_level log_level;
+    bool log_values;
+
+    struct mr_config_origin *origins; /* where each option came from; config module only */
+};
+
+/* Rules that hold for one table, every member decided (no UNSET). */
+struct mr_table_settings {
+    enum mr_key_mode key_mode;
+    struct mr_strings key_fields; /* borrowed from the configuration */
+    enum mr_delete_mode delete_mode;
+    enum mr_policy policy;
+    enum mr_missing missing;
+};
+void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
+                     struct mr_table_settings *out);
+/* Type (kind MR_T_NONE if not set) and policy (UNSET if not set) for a path of a table. */
+void mr_config_column(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
+                      struct mr_str path, struct mr_type *type, enum mr_policy *policy);
+/* Does any table use record_key_text? */
+bool mr_config_wants_key_text(const struct mr_config *cfg);
+
+/* ---- Loading ---- */
+
+/* One setting from the command line: --set key.path=value or a flag that stands for a key. */
+struct mr_setting {
+    const char *key_z;   /* dotted, with quotes where needed */
+    const char *value_z;
+    const char *flag_z;  /* how the user said it, for messages: "--to", "--set" */
+};
+
+/* Defaults, then the file (NULL = none), then the settings in order, then the checks. ${NAME} in values comes from the
+ * environment. CONFIG errors name file:line:column or the flag, and the nearest right name. *out is owned by the caller. */
+enum mr_status mr_config_load(const char *path_z, const struct mr_setting *settings,
+                              size_t setting_count, struct mr_config **out, struct mr_error *err)
+    MR_MUST_CHECK;
+void mr_config_destroy(struct mr_config *cfg);
+
+/* Every option: effective value, default, where it came from. Secrets (and passwords in URLs) are masked. */
+void mr_config_print(const struct mr_config *cfg, bool json, struct mr_buf *out);
+/* The reference page (docs/configuration.md) and the part of the man page, from the option table. */
+void mr_config_reference_markdown(struct mr_buf *out);
+void mr_config_reference_man(struct mr_buf *out);
+/* A URL with its password masked. */
+void mr_config_mask_url(const char *url_z, struct mr_buf *out);
+
+#endif

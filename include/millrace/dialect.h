@@ -1,0 +1,51 @@
+/* The contract of a dialect: everything about a target that is pure text and needs no connection. No I/O, no state,
+ * any thread. */
+#ifndef MILLRACE_DIALECT_H
+#define MILLRACE_DIALECT_H
+
+#include <millrace/base/arena.h>
+#include <millrace/base/buf.h>
+#include <millrace/base/error.h>
+#include <millrace/model/table.h>
+#include <millrace/schema/evolve.h>
+
+/* What is known of the server; filled at connect, printed by plan and status. */
+struct mr_server {
+    int version;      /* 150018, 3040001 … as the client library numbers it */
+    char text[96];    /* for people */
+};
+
+struct mr_dialect {
+    const char *name;          /* "postgresql", "sqlite" */
+    size_t max_ident;          /* bytes of an identifier */
+    bool ident_case_folds;     /* names that differ only in case are the same (SQLite, MySQL columns) */
+    bool has_schemas;
+    size_t max_columns;        /* of a table */
+
+    void (*quote_ident)(struct mr_str name, struct mr_buf *out);
+    /* schema.table, quoted. */
+    void (*quote_table)(struct mr_str schema, struct mr_str table, struct mr_buf *out);
+
+    /* The native type of a column; is_key and max_len may bound it. */
+    void (*column_type)(const struct mr_column *col, struct mr_buf *out);
+    /* The type that a native type of the catalog holds; kind NONE if none of ours. */
+    struct mr_type (*type_of_column)(struct mr_str native);
+    /* Can values of `type` be stored in a column of native type `native` without loss? (A text column holds everything;
+     * varchar(n) does not hold text.) */
+    bool (*native_holds)(struct mr_str native, struct mr_type type);
+
+    /* May this target hold this value in a column of this type? The value is already coerced to the type's tag. DATA text_invalid,
+     * out_of_range otherwise. */
+    enum mr_status (*holds)(struct mr_type type, bool is_key, struct mr_value v, struct mr_error *err);
+
+    /* A DDL step as statements, ready to run in one transaction, separated by ";\n". `now` is the catalog's table. */
+    void (*render)(const struct mr_ddl_step *step, const struct mr_catalog_table *now,
+                   const struct mr_server *server, struct mr_buf *out);
+    /* What it costs there: catalog only, or a rewrite of the table. */
+    enum mr_ddl_cost (*cost)(const struct mr_ddl_step *step, const struct mr_server *server);
+
+    /* Class and code word of a native error code (SQLSTATE; SQLite result code as text). One visible table a dialect. */
+    enum mr_status (*classify)(const char *native_z, const char **code_z);
+};
+
+#endif

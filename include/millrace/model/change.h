@@ -1,0 +1,65 @@
+/* What a decoder makes of a record: one change of one row (or table). Lives in the batch's arena and is
+ * const after the decoder has emitted it. */
+#ifndef MILLRACE_MODEL_CHANGE_H
+#define MILLRACE_MODEL_CHANGE_H
+
+#include <millrace/model/record.h>
+#include <millrace/model/value.h>
+
+enum mr_op {
+    MR_OP_UPSERT,   /* after = the row; partial = only some columns */
+    MR_OP_DELETE,   /* key, or before where there is no key */
+    MR_OP_TRUNCATE,
+    MR_OP_CONTROL,  /* a message that is no data (heartbeat, transaction, schema change, notification): counted */
+};
+
+/* Kinds of MR_OP_CONTROL. */
+enum mr_control {
+    MR_CONTROL_HEARTBEAT,
+    MR_CONTROL_TRANSACTION,
+    MR_CONTROL_SCHEMA_CHANGE,
+    MR_CONTROL_NOTIFICATION,
+    MR_CONTROL_EMPTY,       /* null key and null value, or an operation without effect (Debezium's `m`) */
+};
+
+/* A field on its way to a column. `path` is the source path: member names joined by '.', with '.' and '\' inside a
+ * name escaped by '\' ("address.city", "a\.b"). The column's name is made of the path by the name resolver, once. */
+struct mr_field {
+    struct mr_str path;
+    struct mr_type type;   /* what is declared; kind MR_T_NONE = look at the value (origin MR_OBSERVED) */
+    struct mr_value value;
+};
+
+struct mr_fields {
+    const struct mr_field *items;
+    size_t count;
+};
+
+/* Whose row. Names as the source has them; "" where unknown (the engine's templates decide). */
+struct mr_relation {
+    struct mr_str database;
+    struct mr_str table;
+};
+
+struct mr_change {
+    enum mr_op op;
+    enum mr_control control;      /* CONTROL only */
+    struct mr_relation relation;
+    bool has_key;                 /* the record has a key with at least one member */
+    bool partial;                 /* UPSERT: columns not listed keep their value */
+    bool is_new;                  /* UPSERT: the producer says that the row is new (c, r): a hint for bulk */
+    bool is_tombstone;            /* DELETE: a null value, not a delete event */
+    bool is_deleted_row;          /* DELETE: a rewritten row with __deleted true; `after` holds that row */
+    struct mr_fields key;         /* key members as columns */
+    struct mr_fields before;      /* the row before, where the event tells; else count 0 */
+    struct mr_fields after;       /* the row, or the changed columns; key members may be missing here */
+    struct mr_fields old_key;     /* UPSERT: the row with this key goes away in the same step; else count 0 */
+    struct mr_fields meta;        /* columns asked for by unwrap.add.fields, for every op */
+    struct mr_fields removed;     /* UPSERT partial: paths that are gone: this column and all below it become NULL;
+                                     only `path` counts */
+    struct mr_str key_text;       /* the record key as canonical JSON (schema wrapper removed), if asked for */
+    struct mr_str statement;      /* CONTROL SCHEMA_CHANGE: the DDL text */
+    int64_t source_us;            /* time of the change at the source, INT64_MIN unknown */
+};
+
+#endif

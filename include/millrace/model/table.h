@@ -1,0 +1,80 @@
+/* A table of the target as Millrace writes it. Immutable once published and reference-counted: appliers
+ * still work on version N while the main thread plans with version N+1, so no single owner would do. */
+#ifndef MILLRACE_MODEL_TABLE_H
+#define MILLRACE_MODEL_TABLE_H
+
+#include <millrace/base/error.h>
+#include <millrace/model/type.h>
+#include <millrace/model/value.h>
+
+#define MR_TABLE_MAX_COLUMNS 4096
+
+struct mr_column {
+    struct mr_str name;    /* in the target */
+    struct mr_str path;    /* source path (see change.h); "" for columns that Millrace itself adds */
+    struct mr_type type;
+    bool is_key;           /* member of the primary key Millrace upserts by */
+    bool by_hand;          /* type was changed by hand in the target: respected, never altered */
+    struct mr_str native;  /* the type's text in the target's catalog; "" before it exists */
+    uint32_t max_len;      /* longest text or bytes seen; sizes key columns */
+};
+
+struct mr_table {
+    struct mr_str schema;      /* target schema or database; "" in SQLite */
+    struct mr_str name;        /* target table */
+    uint64_t version;          /* grows with each published version of this table */
+    uint64_t id;               /* the same for all versions of this table, unique in the process */
+    size_t column_count;       /* columns that Millrace writes; hand-added others are not listed */
+    const struct mr_column *columns;
+    size_t key_count;
+    const uint32_t *key_columns; /* indexes into columns, in key order */
+    bool exists;               /* in the target's catalog */
+    bool has_other_unique;     /* further unique indexes: rows are applied in source order */
+    bool has_foreign_keys;     /* references or is referenced */
+    int refs;                  /* atomic; use ref/unref */
+    struct mr_arena *ar;       /* owns everything above */
+};
+
+/* Building: create, fill (allocate from tbl->ar), then treat as const. refs starts at 1. */
+struct mr_table *mr_table_create(struct mr_str schema, struct mr_str name);
+/* A deep copy with version + 1 and room for extra_columns more (tbl->columns is then writable by cast). */
+struct mr_table *mr_table_clone(const struct mr_table *tbl, size_t extra_columns);
+struct mr_table *mr_table_ref(const struct mr_table *tbl);
+void mr_table_unref(const struct mr_table *tbl); /* NULL is fine */
+/* Index of the column with that target name, or -1. */
+int mr_table_find(const struct mr_table *tbl, struct mr_str column_name);
+
+/* ---- What is applied to a table ---- */
+
+enum mr_row_kind {
+    MR_ROW_UPSERT,       /* keyed: insert, or update the listed cells */
+    MR_ROW_DELETE,       /* keyed: only the key cells are set */
+    MR_ROW_APPEND,       /* no key: insert */
+    MR_ROW_UPDATE_MATCH, /* no key: one row equal to `match` (NULL-safe) gets `cells`; none: insert */
+    MR_ROW_DELETE_MATCH, /* no key: one row equal to `match` (NULL-safe) goes; none: nothing */
+    MR_ROW_INSERT_ONLY,  /* keyed: insert; an existing row stays and is reported in `was_there` (replay) */
+};
+
+struct mr_row {
+    enum mr_row_kind kind;
+    bool has_keep;               /* some cell is MR_V_ABSENT: on update keep the column, on insert NULL */
+    bool was_there;              /* out, INSERT_ONLY: the key existed */
+    const struct mr_value *cells; /* tbl->column_count, in column order, each coerced to the column's tag, NULL, or
+                                     ABSENT (= keep) */
+    const struct mr_value *match; /* *_MATCH: the same shape; ABSENT = not compared */
+    uint32_t origin;             /* index of the record in the batch, for the dead letter */
+};
+
+/* Rows for one table in one transaction. Unless `ordered`, keys are unique within the batch and rows may be applied
+ * in any order (they come sorted by key). */
+struct mr_table_batch {
+    const struct mr_table *tbl;
+    struct mr_row *rows;
+    size_t row_count;
+    bool truncate_first;   /* empty the table before the rows */
+    bool ordered;          /* apply one after another as listed (keyless tables, further unique keys) */
+    bool all_new;          /* the table was empty (created by this batch): rows cannot conflict */
+    bool row_by_row;       /* the sink must use its small path (isolation of a bad row; property tests) */
+};
+
+#endif

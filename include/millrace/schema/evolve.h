@@ -1,0 +1,71 @@
+/* From the catalog's table and the wanted table to DDL steps. No I/O. */
+#ifndef MILLRACE_SCHEMA_EVOLVE_H
+#define MILLRACE_SCHEMA_EVOLVE_H
+
+#include <millrace/base/arena.h>
+#include <millrace/base/error.h>
+#include <millrace/config/config.h>
+#include <millrace/model/table.h>
+
+/* A column as the target's catalog has it. */
+struct mr_catalog_column {
+    struct mr_str name;
+    struct mr_str native;  /* full type text: "numeric(18,2)", "character varying(20)" */
+    struct mr_type type;   /* the dialect's reading of it; kind NONE if none of ours */
+    bool nullable;
+    bool has_default;
+    bool generated;        /* generated or identity always: cannot be written */
+};
+
+struct mr_catalog_table {
+    bool exists;
+    struct mr_catalog_column *columns;
+    size_t column_count;
+    struct mr_str *key;          /* names of the primary key's columns, in order */
+    size_t key_count;
+    struct mr_str key_name;      /* constraint name of the primary key */
+    struct mr_str **unique_sets; /* other unique indexes (not partial, not on expressions), each a list of names */
+    size_t *unique_set_sizes;
+    size_t unique_count;
+    bool has_foreign_keys;       /* references or is referenced */
+};
+
+enum mr_ddl_kind {
+    MR_DDL_CREATE_SCHEMA, /* tbl->schema */
+    MR_DDL_CREATE_TABLE,  /* tbl */
+    MR_DDL_ADD_COLUMN,    /* tbl, column */
+    MR_DDL_ALTER_TYPE,    /* tbl, column, from */
+    MR_DDL_REPLACE_KEY,   /* tbl: primary key becomes tbl->key_columns (none: dropped) */
+};
+
+enum mr_ddl_cost { MR_COST_CATALOG, MR_COST_REWRITE };
+
+struct mr_ddl_step {
+    enum mr_ddl_kind kind;
+    const struct mr_table *tbl; /* as wanted */
+    uint32_t column;            /* index into tbl->columns */
+    struct mr_type from;        /* ALTER_TYPE */
+    struct mr_str reason;       /* "orders.amount: decimal after int64" for ddl_history and plan */
+};
+
+struct mr_dialect;
+
+/* The steps that make `now` hold what `want` says, in the order in which to run them. Steps are allocated in `ar`.
+ * - A table that exists but has no primary key or unique index over exactly the wanted key columns: if Millrace made the table (`ours`),
+ *   MR_DDL_REPLACE_KEY; else DATA-free refusal: MR_E_CONFIG with the ALTER to run as the hint.
+ * - A column of the catalog whose native type already holds the wanted type needs no step (it may have been widened by hand).
+ * - evolve=add: only CREATE_SCHEMA, CREATE_TABLE, ADD_COLUMN. evolve=none: no step at all; what would be needed comes back as steps
+ *   all the same, and the caller (engine) reports them.
+ * Whether a step is allowed is told by mr_ddl_allowed. */
+enum mr_status mr_evolve_diff(const struct mr_table *want, const struct mr_catalog_table *now, bool ours,
+                              const struct mr_dialect *dialect, struct mr_arena *ar,
+                              struct mr_ddl_step **steps, size_t *count, struct mr_error *err)
+    MR_MUST_CHECK;
+bool mr_ddl_allowed(const struct mr_ddl_step *step, enum mr_evolve evolve);
+
+/* Lower for columns that catalog and wanted table have both: was the type changed by hand, so that it no longer is what Millrace
+ * recorded? Used at start. */
+bool mr_evolve_changed_by_hand(const struct mr_column *recorded, const struct mr_catalog_column *now,
+                               const struct mr_dialect *dialect);
+
+#endif

@@ -1,0 +1,93 @@
+/* The columns of one target table as they have been learned: types, names, evidence. Main thread only. The tracker decides what
+ * happens to every field of every row (fits, widens, conflicts → policy) and makes the wanted mr_table. No I/O: the engine loads and
+ * saves it through the control tables. */
+#ifndef MILLRACE_SCHEMA_TRACKER_H
+#define MILLRACE_SCHEMA_TRACKER_H
+
+#include <millrace/dialect.h>
+#include <millrace/model/change.h>
+#include <millrace/model/table.h>
+#include <millrace/schema/lattice.h>
+#include <millrace/schema/name.h>
+
+/* Where something happened, as kept in the control tables. */
+struct mr_place {
+    struct mr_str topic;   /* copied by the tracker */
+    int32_t partition;
+    int64_t offset;
+    int64_t time_us;       /* of the event, INT64_MIN unknown */
+};
+
+/* One tracked column: the row of the control table `column_type`. Strings are owned by the tracker. */
+struct mr_tracked_column {
+    struct mr_str name;        /* in the target */
+    struct mr_str path;        /* source path; "" for Millrace's own (`_key`) */
+    struct mr_type type;       /* as wanted; origin tells declared, typed or observed */
+    struct mr_facts facts;
+    enum mr_policy policy;     /* effective */
+    bool is_key;
+    bool configured;           /* type set in types.columns */
+    bool by_hand;              /* changed by hand in the target */
+    bool name_substituted;
+    uint64_t counts[MR_TYPE_KINDS]; /* values seen by the kind they showed; NONE = nulls */
+    uint64_t conflicts;
+    struct mr_place first, widened; /* widened.topic.len 0 = never */
+    struct mr_type widened_from;
+    bool dirty;                /* not yet saved as it is */
+};
+
+enum mr_verdict {
+    MR_VERDICT_OK,     /* column index and value are set */
+    MR_VERDICT_SKIP,   /* nothing to write (null of an unknown field) */
+    MR_VERDICT_DEAD,   /* the row goes to the dead letters: err is filled (DATA) */
+    MR_VERDICT_NULLED, /* policy null: column is set to NULL, err says why; goes to the type history */
+    MR_VERDICT_FAIL,   /* policy fail: stop, err is filled (DATA, "type_conflict" …) */
+};
+
+struct mr_tracker;
+
+/* db, table: source names, for settings and messages. */
+struct mr_tracker *mr_tracker_create(const struct mr_config *cfg, const struct mr_dialect *dialect,
+                                     struct mr_str database, struct mr_str table,
+                                     struct mr_str target_schema, struct mr_str target_table);
+void mr_tracker_destroy(struct mr_tracker *tk);
+const struct mr_table_settings *mr_tracker_settings(const struct mr_tracker *tk);
+
+/* A column from the control table, at start (before any row). */
+void mr_tracker_restore(struct mr_tracker *tk, const struct mr_tracked_column *col);
+/* The key columns by path, in order (count 0: keyless). Called at restore, and for the first row; a different set later is a key change:
+ * the tracker then becomes dirty and publishes a table with the new key. Unknown paths become columns when their first value comes.
+ * Returns true if the set differs from the one before. */
+bool mr_tracker_set_key(struct mr_tracker *tk, const struct mr_str *paths, size_t count);
+size_t mr_tracker_key(const struct mr_tracker *tk, const struct mr_str **paths);
+/* The catalog's table: names there are taken; a tracked column whose type was changed by hand is respected (by_hand, type := catalog's, and
+ * the change is appended to `notes`, one line each). */
+void mr_tracker_meet_catalog(struct mr_tracker *tk, const struct mr_catalog_table *now, struct mr_buf *notes);
+
+/* --- one row --- */
+void mr_tracker_row_begin(struct mr_tracker *tk, const struct mr_place *place);
+/* Judge one field. `hint` is the position of the field in its row: the column found there last time is tried first. On OK
+ * *column is the index and *value what to store (strip/replace of invalid text applied, redirected under `variant`). With VARIANT the base
+ * column's index comes back in *nulled (else -1): it must be NULL in this row. The value is not yet coerced. */
+enum mr_verdict mr_tracker_field(struct mr_tracker *tk, const struct mr_field *field, size_t hint,
+                                 bool is_key, struct mr_arena *ar, uint32_t *column, int *nulled,
+                                 struct mr_value *value, struct mr_error *err);
+/* Keep what the row taught, or forget it (a dead letter): no column, type or fact remains of a refused row, only the conflict count. */
+void mr_tracker_row_commit(struct mr_tracker *tk);
+void mr_tracker_row_rollback(struct mr_tracker *tk);
+
+/* Column index of a path, or -1 (the main column, not its variants). Columns at or below a path: calls back. */
+int mr_tracker_find(const struct mr_tracker *tk, struct mr_str path);
+void mr_tracker_below(const struct mr_tracker *tk, struct mr_str path,
+                      void (*fn)(void *ctx, uint32_t column), void *ctx);
+
+size_t mr_tracker_count(const struct mr_tracker *tk);
+const struct mr_tracked_column *mr_tracker_column(const struct mr_tracker *tk, size_t i);
+void mr_tracker_saved(struct mr_tracker *tk); /* clears dirty */
+
+/* Has the shape (columns, types, key) changed since the last publish? */
+bool mr_tracker_changed(const struct mr_tracker *tk);
+/* The wanted table, next version, refs 1. Column i of the table is column i of the tracker, always: columns are only appended. */
+struct mr_table *mr_tracker_publish(struct mr_tracker *tk);
+
+#endif

@@ -1,0 +1,73 @@
+/* The contract of a source (Kafka, files). All calls come from the main thread; listener calls happen inside
+ * mr_source poll(). Errors: CONFIG (cannot ever work), ENV (not now), STOPPED. */
+#ifndef MILLRACE_SOURCE_H
+#define MILLRACE_SOURCE_H
+
+#include <millrace/base/arena.h>
+#include <millrace/base/error.h>
+#include <millrace/config/config.h>
+#include <millrace/model/record.h>
+
+struct mr_source; /* each source's own */
+
+/* Where to begin a newly assigned partition. */
+#define MR_POSITION_NONE (-1) /* the target has none: the source's `start` decides */
+
+struct mr_source_listener {
+    void *ctx;
+    /* Partitions are ours now. Fill position[i] with the next position to read (a Kafka offset; for files the number of
+     * lines already done), or MR_POSITION_NONE. On failure the source gives the partitions up again. */
+    enum mr_status (*assigned)(void *ctx, const struct mr_partition *const *parts, size_t count,
+                               int64_t *position, struct mr_error *err);
+    /* They are being taken: finish or roll back what is open for them before returning. `lost`: already gone, no commit
+     * can succeed any more. */
+    void (*revoked)(void *ctx, const struct mr_partition *const *parts, size_t count, bool lost);
+};
+
+enum mr_poll_state {
+    MR_POLL_MORE, /* there may be more at once */
+    MR_POLL_IDLE, /* nothing within the timeout */
+    MR_POLL_END,  /* bounded input read to its end (backfill) */
+};
+
+struct mr_lag {
+    const struct mr_partition *part;
+    int64_t position; /* next to read */
+    int64_t end;      /* end of the partition, -1 unknown; for files bytes done and bytes in all */
+};
+
+struct mr_source_ops {
+    const char *name; /* "kafka", "file" */
+
+    /* `bounded`: stop at the present end (backfill). cfg outlives the source. */
+    enum mr_status (*create)(const struct mr_config *cfg, bool bounded,
+                             const struct mr_source_listener *listener, struct mr_source **out,
+                             struct mr_error *err);
+    /* Append up to `cap` records, stopping near max_bytes. They stay valid until release. Blocks at most timeout_ms, and
+     * calls the listener on rebalance. Copies, where needed, go to `ar`, which lives as long as the records. */
+    enum mr_status (*poll)(struct mr_source *src, struct mr_arena *ar, struct mr_record *out,
+                           size_t cap, size_t max_bytes, int timeout_ms, size_t *count,
+                           enum mr_poll_state *state, struct mr_error *err);
+    void (*release)(struct mr_source *src, struct mr_record *records, size_t count);
+    /* Advisory only: the truth is in the target. Never fails loudly. */
+    void (*commit)(struct mr_source *src, const struct mr_partition *const *parts,
+                   const int64_t *positions, size_t count);
+    void (*destroy)(struct mr_source *src); /* leaves the group; calls revoked for what is still assigned */
+
+    /* Optional (NULL = not supported). */
+    void (*pause)(struct mr_source *src);  /* all partitions; poll goes on, serving the group, delivering nothing */
+    void (*resume)(struct mr_source *src);
+    enum mr_status (*seek)(struct mr_source *src, const struct mr_partition *part, int64_t position,
+                           struct mr_error *err);
+    /* First and end position of the partition, to recognise a stored position that is gone. */
+    enum mr_status (*bounds)(struct mr_source *src, const struct mr_partition *part, int64_t *first,
+                             int64_t *end, struct mr_error *err);
+    size_t (*lag)(struct mr_source *src, struct mr_lag *out, size_t cap); /* entries written */
+    /* Give one partition up (fenced). */
+    void (*drop)(struct mr_source *src, const struct mr_partition *part);
+};
+
+/* Every source, NULL at the end (src/source/registry.c). */
+extern const struct mr_source_ops *const mr_sources[];
+
+#endif

@@ -1,0 +1,30 @@
+/* Documents to columns: the one place where nested objects become paths. What a leaf is (plain JSON, Extended JSON, a Connect struct) is
+ * the caller's matter; flatten only walks, names and collects. The further options of the MongoDB transform belong here too. */
+#ifndef MILLRACE_DECODE_FLATTEN_H
+#define MILLRACE_DECODE_FLATTEN_H
+
+#include <millrace/config/config.h>
+#include <millrace/model/change.h>
+
+#include "json.h"
+
+/* A growing list of fields in an arena. Zero it to begin. */
+struct mr_field_list {
+    struct mr_field *items;
+    size_t count, cap;
+};
+void mr_field_add(struct mr_field_list *list, struct mr_arena *ar, struct mr_str path,
+                  struct mr_type type, struct mr_value value);
+struct mr_fields mr_field_list_get(const struct mr_field_list *list);
+
+/* Path of a member: parent path (may be empty) + '.' + escaped name. Borrows `name` where nothing has to be joined or escaped. */
+struct mr_str mr_flatten_path(struct mr_str parent, struct mr_str name, struct mr_arena *ar);
+
+/* Plain JSON without schema: objects are flattened to their leaves if flatten_struct, else one JSON field; an empty object leaves no
+ * field when flattened; arrays are one JSON field; integers INT, other numbers NUMBER, WORDs FLOAT. `object` must be an OBJECT node. */
+void mr_flatten_json(const struct mr_config *cfg, const struct mr_json_doc *doc, uint32_t object,
+                     struct mr_str parent, struct mr_arena *ar, struct mr_field_list *out);
+/* One plain JSON value that is not to be flattened. */
+struct mr_value mr_flatten_scalar(const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar);
+
+#endif
