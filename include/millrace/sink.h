@@ -11,7 +11,9 @@ struct mr_sink;
 /* Named queries on the control tables: sql/<dialect>/<name>.sql, embedded at build. In the text `{name}` stands for the
  * quoted control table of that name ("millrace"."position", or "millrace_position"), `{control}` for the quoted control
  * schema (PostgreSQL). Parameters are $1 … $n (PostgreSQL), ?1 … ?n (SQLite). A file may hold several statements: they run in
- * order, all get the same parameters they name, the last one's rows count. The list stands in sink_queries.def. */
+ * order, all get the same parameters they name, the last one's rows count; outside a transaction they run in one of their own. Only
+ * control_create has several statements in PostgreSQL. The list stands in sink_queries.def. */
+#define MR_CONTROL_LAYOUT_VERSION 1 /* of the control tables, as control_create makes them */
 enum mr_query {
 #define MR_QUERY(name) MR_Q_##name,
 #include <millrace/sink_queries.def>

@@ -1,0 +1,3 @@
+-- $1 target schema, $2 target table, $3 statement, $4 reason, $5 rewrite, $6 topic, $7 partition, $8 offset.
+INSERT INTO {ddl_history} (target_schema, target_table, statement, reason, is_rewrite, topic, partition, record_offset)
+VALUES ($1::text, $2::text, $3::text, $4::text, $5::boolean, $6::text, $7::bigint::integer, $8::bigint)

@@ -1,0 +1,6 @@
+-- ?1 after this id, ?2 at most.
+SELECT id, recorded_at, target_schema, target_table, statement, reason, is_rewrite, topic, "partition", record_offset
+FROM {ddl_history}
+WHERE id > ?1
+ORDER BY id
+LIMIT ?2
