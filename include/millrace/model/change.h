@@ -56,7 +56,8 @@ struct mr_change {
     struct mr_fields old_key;     /* UPSERT: the row with this key goes away in the same step; else count 0 */
     struct mr_fields meta;        /* columns asked for by unwrap.add.fields, for every op */
     struct mr_fields removed;     /* UPSERT partial: paths that are gone: this column and all below it become NULL;
-                                     only `path` counts */
+                                     only `path` counts. Goes before `after`: a document set as a whole has its path here
+                                     and its members there */
     struct mr_str key_text;       /* the record key as canonical JSON (schema wrapper removed), if asked for */
     struct mr_str statement;      /* CONTROL SCHEMA_CHANGE: the DDL text */
     int64_t source_us;            /* time of the change at the source, INT64_MIN unknown */
