@@ -13,6 +13,9 @@
 /* A tape this large is given back before a small document, so that one giant message does not cost memory for ever. */
 #define KEEP_NODES ((size_t)1 << 18)
 
+/* A text may have this many values and names, 320 MB of tape: a sane message of the greatest size has far fewer. */
+#define MAX_NODES ((size_t)1 << 24)
+
 struct mr_json_reader {
     struct mr_json_limits limits;
     struct mr_json_node *nodes;
@@ -28,6 +31,7 @@ struct scan {
     uint32_t open;        /* innermost open container, NONE at the top */
     uint32_t depth;       /* open containers */
     const char *expected; /* what the grammar wanted at p when it failed */
+    bool is_too_large;    /* or it failed for MAX_NODES */
 };
 
 /* ---- strings ---- */
@@ -264,14 +268,25 @@ static inline void skip_blanks(struct scan *s)
         s->p++;
 }
 
-/* A new node at the end of the tape; the pointer holds until the next one. */
+static bool grow_tape(struct scan *s)
+{
+    struct mr_json_reader *reader = s->reader;
+
+    if (s->count >= MAX_NODES) {
+        s->is_too_large = true;
+        return false;
+    }
+    reader->nodes = mr_xgrow(reader->nodes, &reader->cap, (size_t)s->count + 1, sizeof *reader->nodes);
+    return true;
+}
+
+/* A new node at the end of the tape, or NULL; the pointer holds until the next one. */
 static inline struct mr_json_node *add_node(struct scan *s)
 {
     struct mr_json_reader *reader = s->reader;
 
-    if (s->count == reader->cap)
-        reader->nodes = mr_xgrow(reader->nodes, &reader->cap, (size_t)s->count + 1,
-                                 sizeof *reader->nodes);
+    if (s->count == reader->cap && !grow_tape(s))
+        return NULL;
 
     struct mr_json_node *node = &reader->nodes[s->count++];
     node->flags = 0;
@@ -284,7 +299,7 @@ static inline struct mr_json_node *add_node(struct scan *s)
 static bool open_container(struct scan *s, uint8_t kind, struct mr_json_node *node)
 {
     if (s->depth == s->reader->limits.max_depth) {
-        s->expected = "no deeper nesting";
+        s->expected = "no nesting beyond limits.depth";
         return false;
     }
     node->kind = kind;
@@ -324,6 +339,8 @@ static bool scan_value(struct scan *s)
         return false;
     }
     struct mr_json_node *node = add_node(s);
+    if (node == NULL)
+        return false;
 
     switch (*s->p) {
     case '"':
@@ -364,6 +381,8 @@ static bool scan_name(struct scan *s)
         return false;
     }
     struct mr_json_node *node = add_node(s);
+    if (node == NULL)
+        return false;
     s->p++;
     if (!scan_string(s, node))
         return false;
@@ -468,6 +487,8 @@ static enum mr_status bad_json(const struct scan *s, struct mr_error *err)
 {
     size_t at = (size_t)(s->p - s->begin);
 
+    if (s->is_too_large)
+        return mr_fail_data(err, MR_CODE_TOO_LARGE, "a JSON text of more than %zu values", MAX_NODES);
     if (s->p == s->end)
         return mr_fail_data(err, MR_CODE_BAD_JSON, "not JSON: expected %s at byte %zu, found the end",
                             s->expected, at);
