@@ -22,6 +22,10 @@ struct mr_source_listener {
     /* They are being taken: finish or roll back what is open for them before returning. `lost`: already gone, no commit
      * can succeed any more. */
     void (*revoked)(void *ctx, const struct mr_partition *const *parts, size_t count, bool lost);
+    /* Optional. Call back with the name (mr_partition.topic_z) of every partition of this pipeline that has a position in the target and
+     * whose name begins with `prefix`. Files use it to know a file again that has grown. NULL: nothing is remembered. */
+    enum mr_status (*find)(void *ctx, struct mr_str prefix, void (*found)(void *found_ctx, struct mr_str name),
+                           void *found_ctx, struct mr_error *err);
 };
 
 enum mr_poll_state {
@@ -33,7 +37,7 @@ enum mr_poll_state {
 struct mr_lag {
     const struct mr_partition *part;
     int64_t position; /* next to read */
-    int64_t end;      /* end of the partition, -1 unknown; for files bytes done and bytes in all */
+    int64_t end;      /* end of the partition, -1 unknown. For files one entry for all of them: bytes done and bytes in all */
 };
 
 struct mr_source_ops {

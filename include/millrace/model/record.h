@@ -13,7 +13,8 @@ struct mr_header {
 
 /* A position sequence: a Kafka partition or a file. Owned by the source, lives until destroy. */
 struct mr_partition {
-    const char *topic_z; /* Kafka topic; "file:" + path + "#" + hash of the first bytes for files */
+    const char *topic_z; /* Kafka topic; "file:" + path + "#" + length + ":" + hash of the first bytes for files;
+                          * "stdin:" + its id, or a name used only once */
     int32_t partition;   /* 0 for files */
     uint32_t index;      /* dense, given by the source in order of first assignment, never reused */
 };
