@@ -6,6 +6,7 @@
 #define MILLRACE_BASE_DECIMAL_H
 
 #include <millrace/base/arena.h>
+#include <millrace/base/buf.h>
 #include <millrace/base/error.h>
 
 /* What a number's text says about itself. */
@@ -16,6 +17,7 @@ struct mr_decimal_info {
     uint32_t int_digits;      /* significant digits before the point after resolving the exponent */
     uint32_t frac_digits;     /* digits after the point after resolving the exponent, zeros kept */
     uint32_t frac_significant; /* the same without trailing zeros */
+    uint32_t digits;          /* without leading and trailing zeros, wherever the point is; 0 for zero */
 };
 
 /* Analyse [-+]digits[.digits][(e|E)[+-]digits]. False if it is no number. Exponents are kept in
@@ -23,8 +25,11 @@ struct mr_decimal_info {
 bool mr_decimal_parse(struct mr_str text, struct mr_decimal_info *info);
 /* The plain form in `ar`; the input must have parsed. "1.50E+1" → "15.0", "007" → "7". */
 struct mr_str mr_decimal_plain(struct mr_str text, struct mr_arena *ar);
+/* Is the text in plain form already? */
+bool mr_decimal_is_plain(struct mr_str text);
 /* The canonical form for keys and comparing: plain without trailing fraction zeros, "0" for zero. */
 struct mr_str mr_decimal_canonical(struct mr_str text, struct mr_arena *ar);
+void mr_decimal_append_canonical(struct mr_str text, struct mr_buf *out);
 /* Big-endian two's complement of the unscaled integer (Connect's Decimal, Java's BigInteger) times
  * 10^-scale, plain, with exactly `scale` fraction digits when scale ≥ 0. Empty bytes are false. At most
  * 4,096 bytes. */
@@ -40,5 +45,8 @@ size_t mr_double_text(double value, char out[32]);
 size_t mr_float_text(float value, char out[32]);
 /* Does the text, read as a double, print back to the same number (by value)? */
 bool mr_decimal_is_double(struct mr_str text);
+/* Is the text its double written with as many digits as the text has? True where mr_decimal_is_double is, and for
+ * doubles written with 16 or 17 digits ("0.10000000000000001"). */
+bool mr_decimal_shows_double(struct mr_str text);
 
 #endif

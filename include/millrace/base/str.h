@@ -61,7 +61,8 @@ ptrdiff_t mr_str_rfind(struct mr_str s, char c);
 /* Whole text as an integer: optional sign, digits only, in range; false otherwise. */
 bool mr_parse_int64(struct mr_str s, int64_t *out);
 bool mr_parse_uint64(struct mr_str s, uint64_t *out);
-/* Whole text as a double (JSON grammar plus NaN, Infinity, -Infinity), correctly rounded. */
+/* Whole text as a double (JSON grammar plus NaN, Infinity, -Infinity), correctly rounded; false if a number is too
+ * large to be finite. */
 bool mr_parse_double(struct mr_str s, double *out);
 /* Levenshtein distance, for "did you mean"; texts over 64 bytes count as far. */
 size_t mr_str_distance(struct mr_str a, struct mr_str b);

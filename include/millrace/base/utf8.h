@@ -13,10 +13,13 @@ enum {
 };
 
 unsigned mr_utf8_check(struct mr_str s);
+/* The first character (a surrogate's three-byte form is one) and its length; 0 if the bytes are ill-formed or s is empty. */
+size_t mr_utf8_decode(struct mr_str s, uint32_t *code_point);
 /* Length of the longest prefix of at most `max` bytes that does not cut a character. */
 size_t mr_utf8_cut(struct mr_str s, size_t max);
 size_t mr_utf8_count(struct mr_str s); /* characters; ill-formed bytes count one each */
-/* Remove (replace = false) or replace by U+FFFD every NUL, surrogate and ill-formed byte. */
+/* Remove (replace = false) or replace by U+FFFD every NUL, surrogate and ill-formed byte. A text without any is
+ * returned as it is. */
 struct mr_str mr_utf8_repair(struct mr_str s, bool replace, struct mr_arena *ar);
 /* Append the encoding of a code point (surrogates too) to out[4]; returns the length. */
 size_t mr_utf8_encode(uint32_t code_point, char out[4]);
