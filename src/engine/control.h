@@ -11,6 +11,7 @@
 #include <millrace/decoder.h>
 #include <millrace/schema/tracker.h>
 #include <millrace/sink.h>
+#include <millrace/source.h>
 
 #define MR_MAX_LANES 16
 

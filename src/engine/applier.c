@@ -1,0 +1,247 @@
+/* The applier thread: see applier.h. */
+#include "applier.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include <millrace/base/backoff.h>
+#include <millrace/base/log.h>
+#include <millrace/base/mem.h>
+#include <millrace/base/time.h>
+
+#include "apply_job.h"
+
+#define QUEUE_LEN 8
+
+struct mr_applier {
+    struct mr_applier_shared *shared;
+    uint32_t lane;
+    pthread_t thread;
+    pthread_cond_t wake;
+    /* guarded by shared->lock */
+    struct mr_job *queue[QUEUE_LEN];
+    size_t head, count;
+    bool closed; /* a job was refused: what is queued comes back STOPPED */
+    bool quit;
+    /* the thread's own */
+    struct mr_sink *sink;
+    struct mr_backoff backoff;
+};
+
+void mr_applier_shared_init(struct mr_applier_shared *shared, const struct mr_config *cfg,
+                            const struct mr_sink_ops *ops)
+{
+    *shared = (struct mr_applier_shared){.cfg = cfg, .ops = ops, .pipeline = mr_str_z(cfg->pipeline)};
+    shared->lock = mr_xcalloc(1, sizeof(pthread_mutex_t));
+    shared->done_cond = mr_xcalloc(1, sizeof(pthread_cond_t));
+    pthread_mutex_init(shared->lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(shared->done_cond, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+void mr_applier_shared_free(struct mr_applier_shared *shared)
+{
+    pthread_mutex_destroy(shared->lock);
+    pthread_cond_destroy(shared->done_cond);
+    mr_xfree(shared->lock);
+    mr_xfree(shared->done_cond);
+}
+
+/* ---- the thread ---- */
+
+static bool abandoned(const struct mr_applier *applier)
+{
+    return atomic_load(&applier->shared->abandon);
+}
+
+/* Sleep for the backoff in small steps, so that a stop is heard. */
+static void wait_a_while(struct mr_applier *applier, const struct mr_error *err)
+{
+    int64_t ms = mr_backoff_next_ms(&applier->backoff);
+    if (applier->backoff.attempt == 1 || applier->backoff.attempt % 10 == 0)
+        mr_log_error(MR_LOG_WARN, "the target does not take the batch; waiting and trying again", err);
+    atomic_fetch_add(&applier->shared->waiting, 1);
+    for (int64_t left = ms; left > 0 && !abandoned(applier); left -= 50)
+        mr_sleep_ms(left < 50 ? left : 50);
+    atomic_fetch_sub(&applier->shared->waiting, 1);
+}
+
+static enum mr_status connect_target(struct mr_applier *applier, struct mr_error *err)
+{
+    const struct mr_sink_ops *ops = applier->shared->ops;
+    if (applier->sink != NULL && ops->is_alive(applier->sink))
+        return MR_OK;
+    ops->destroy(applier->sink);
+    applier->sink = NULL;
+    char name[48];
+    snprintf(name, sizeof name, "millrace applier %u", applier->lane);
+    struct mr_sink_options opt = {.cfg = applier->shared->cfg, .application_z = name};
+    return ops->connect(&opt, &applier->sink, err);
+}
+
+/* One attempt. *retry: try again (after waiting, if ENV). */
+static enum mr_status attempt(struct mr_applier *applier, struct mr_job *job, bool *isolate, bool *in_doubt,
+                              struct mr_error *err)
+{
+    *err = (struct mr_error){.row = -1};
+    MR_TRY(connect_target(applier, err));
+    if (*in_doubt) {
+        bool committed = false;
+        MR_TRY(mr_apply_was_committed(applier->sink, applier->shared->cfg, job, &committed, err));
+        *in_doubt = false;
+        if (committed)
+            return MR_OK;
+    }
+    return mr_apply_job(applier->sink, applier->shared->cfg, job, *isolate, in_doubt, err);
+}
+
+static enum mr_status run_job(struct mr_applier *applier, struct mr_job *job, struct mr_error *err)
+{
+    bool isolate = false, in_doubt = false;
+    unsigned busy = 0;
+    for (;;) {
+        enum mr_status status = attempt(applier, job, &isolate, &in_doubt, err);
+        switch (status) {
+        case MR_OK:
+            mr_backoff_reset(&applier->backoff);
+            return MR_OK;
+        case MR_E_DATA:
+            if (isolate || job->want_unfolded)
+                return status;
+            isolate = true;
+            continue;
+        case MR_E_BUSY:
+            if (++busy % 20 == 0)
+                mr_log_error(MR_LOG_WARN, "the target is busy; the transaction is tried again", err);
+            if (busy > 3)
+                mr_sleep_ms(busy < 50 ? busy * 2 : 100);
+            break;
+        case MR_E_ENV:
+            wait_a_while(applier, err);
+            break;
+        case MR_E_CONFIG:
+        case MR_E_SCHEMA:
+        case MR_E_FENCED:
+        case MR_E_STOPPED:
+        case MR_E_BUG:
+            return status;
+        }
+        if (abandoned(applier) && !in_doubt)
+            return mr_fail(err, MR_E_STOPPED, "stopped while waiting for the target");
+        if (abandoned(applier))
+            return mr_fail(err, MR_E_STOPPED, "stopped with a commit in doubt; the stored position decides at the next start");
+    }
+}
+
+static void finish_job(struct mr_applier *applier, struct mr_job *job, enum mr_status status,
+                       const struct mr_error *err)
+{
+    job->status = status;
+    if (status != MR_OK) {
+        job->err = *err;
+        applier->closed = true;
+    }
+    job->done = true;
+    pthread_cond_broadcast(applier->shared->done_cond);
+}
+
+static void *applier_main(void *arg)
+{
+    struct mr_applier *applier = arg;
+    pthread_mutex_t *lock = applier->shared->lock;
+    struct mr_error undone = {0};
+    mr_fail(&undone, MR_E_STOPPED, "not begun: a batch before it was refused");
+    pthread_mutex_lock(lock);
+    for (;;) {
+        while (applier->count == 0 && !applier->quit)
+            pthread_cond_wait(&applier->wake, lock);
+        if (applier->count == 0)
+            break;
+        struct mr_job *job = applier->queue[applier->head];
+        if (applier->closed) {
+            finish_job(applier, job, MR_E_STOPPED, &undone);
+        } else {
+            pthread_mutex_unlock(lock);
+            struct mr_error err = {.row = -1};
+            enum mr_status status = run_job(applier, job, &err);
+            pthread_mutex_lock(lock);
+            finish_job(applier, job, status, &err);
+        }
+        applier->head = (applier->head + 1) % QUEUE_LEN;
+        applier->count--;
+    }
+    pthread_mutex_unlock(lock);
+    applier->shared->ops->destroy(applier->sink);
+    applier->sink = NULL;
+    return NULL;
+}
+
+/* ---- the main thread's side ---- */
+
+struct mr_applier *mr_applier_start(struct mr_applier_shared *shared, uint32_t lane)
+{
+    struct mr_applier *applier = mr_xcalloc(1, sizeof *applier);
+    applier->shared = shared;
+    applier->lane = lane;
+    mr_backoff_init(&applier->backoff, 100, 10000);
+    pthread_cond_init(&applier->wake, NULL);
+    if (pthread_create(&applier->thread, NULL, applier_main, applier) != 0) {
+        pthread_cond_destroy(&applier->wake);
+        mr_xfree(applier);
+        return NULL;
+    }
+    return applier;
+}
+
+void mr_applier_submit(struct mr_applier *applier, struct mr_job *job)
+{
+    pthread_mutex_lock(applier->shared->lock);
+    applier->queue[(applier->head + applier->count) % QUEUE_LEN] = job; /* the engine keeps at most two under way */
+    applier->count++;
+    pthread_cond_signal(&applier->wake);
+    pthread_mutex_unlock(applier->shared->lock);
+}
+
+void mr_applier_reopen(struct mr_applier *applier)
+{
+    pthread_mutex_lock(applier->shared->lock);
+    applier->closed = false;
+    pthread_mutex_unlock(applier->shared->lock);
+}
+
+void mr_applier_stop(struct mr_applier *applier)
+{
+    if (applier == NULL)
+        return;
+    pthread_mutex_lock(applier->shared->lock);
+    applier->quit = true;
+    pthread_cond_signal(&applier->wake);
+    pthread_mutex_unlock(applier->shared->lock);
+    pthread_join(applier->thread, NULL);
+    pthread_cond_destroy(&applier->wake);
+    mr_xfree(applier);
+}
+
+bool mr_applier_wait(struct mr_applier_shared *shared, struct mr_job *job, int64_t timeout_ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += timeout_ms / 1000;
+    until.tv_nsec += (timeout_ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_mutex_lock(shared->lock);
+    int rc = 0;
+    while (!job->done && rc == 0)
+        rc = pthread_cond_timedwait(shared->done_cond, shared->lock, &until);
+    bool done = job->done;
+    pthread_mutex_unlock(shared->lock);
+    return done;
+}

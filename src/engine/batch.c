@@ -1,0 +1,121 @@
+/* Batches: see batch.h. */
+#include "batch.h"
+
+#include <millrace/base/hash.h>
+#include <millrace/base/mem.h>
+#include <millrace/base/time.h>
+
+#include "dead_letter.h"
+
+struct mr_batch *mr_batch_create(void)
+{
+    struct mr_batch *batch = mr_xcalloc(1, sizeof *batch);
+    batch->rec_ar = mr_arena_create(1u << 20);
+    batch->ar = mr_arena_create(1u << 20);
+    return batch;
+}
+
+static void free_jobs(struct mr_batch *batch)
+{
+    for (size_t i = 0; i < batch->job_count; i++) {
+        struct mr_job *job = &batch->jobs[i];
+        for (size_t t = 0; t < job->table_count; t++)
+            mr_table_unref(job->tables[t].rows.tbl);
+        mr_arena_destroy(job->ar);
+    }
+    batch->job_count = 0;
+}
+
+void mr_batch_destroy(struct mr_batch *batch)
+{
+    if (batch == NULL)
+        return;
+    free_jobs(batch);
+    mr_xfree(batch->jobs);
+    mr_xfree(batch->records);
+    mr_xfree(batch->rels);
+    mr_xfree(batch->letters);
+    mr_xfree(batch->notes);
+    mr_xfree(batch->parts);
+    mr_xfree(batch->part_to);
+    mr_arena_destroy(batch->rec_ar);
+    mr_arena_destroy(batch->ar);
+    mr_xfree(batch);
+}
+
+void mr_batch_remake(struct mr_batch *batch, uint64_t seq)
+{
+    free_jobs(batch);
+    mr_arena_reset(batch->ar);
+    batch->seq = seq;
+    batch->rel_count = 0;
+    batch->letter_count = 0;
+    batch->note_count = 0;
+    batch->part_count = 0;
+    batch->changes = batch->control = batch->schema_changes = 0;
+    batch->skipped = batch->nulled = batch->truncates = 0;
+}
+
+void mr_batch_clear(struct mr_batch *batch, uint64_t seq)
+{
+    mr_batch_remake(batch, seq);
+    mr_arena_reset(batch->rec_ar);
+    batch->record_count = 0;
+    batch->bytes = 0;
+    batch->barrier = false;
+    batch->unfolded = false;
+    batch->opened_ms = 0;
+}
+
+void mr_batch_touch_part(struct mr_batch *batch, struct mr_part_state *part, int64_t to)
+{
+    for (size_t i = batch->part_count; i-- > 0;) { /* the last one first: records come in runs */
+        if (batch->parts[i] == part) {
+            batch->part_to[i] = to;
+            return;
+        }
+    }
+    if (batch->part_count == batch->part_cap) {
+        size_t cap = batch->part_cap;
+        batch->parts = mr_xgrow(batch->parts, &batch->part_cap, batch->part_count + 1, sizeof *batch->parts);
+        batch->part_to = mr_xgrow(batch->part_to, &cap, batch->part_cap, sizeof *batch->part_to);
+    }
+    batch->parts[batch->part_count] = part;
+    batch->part_to[batch->part_count++] = to;
+}
+
+struct mr_fold *mr_batch_fold(struct mr_batch *batch, struct mr_rel *rel)
+{
+    if (rel->fold != NULL && rel->batch_seq == batch->seq)
+        return rel->fold;
+    rel->fold = mr_arena_zalloc(batch->ar, sizeof *rel->fold);
+    rel->fold->ordered = batch->unfolded;
+    rel->batch_seq = batch->seq;
+    rel->key_types = NULL;
+    rel->key_type_count = 0;
+    batch->rels = mr_xgrow(batch->rels, &batch->rel_cap, batch->rel_count + 1, sizeof *batch->rels);
+    batch->rels[batch->rel_count++] = rel;
+    return rel->fold;
+}
+
+struct mr_dead_letter *mr_batch_add_letter(struct mr_batch *batch)
+{
+    batch->letters =
+        mr_xgrow(batch->letters, &batch->letter_cap, batch->letter_count + 1, sizeof *batch->letters);
+    return &batch->letters[batch->letter_count++];
+}
+
+struct mr_type_history_row *mr_batch_add_note(struct mr_batch *batch)
+{
+    batch->notes = mr_xgrow(batch->notes, &batch->note_cap, batch->note_count + 1, sizeof *batch->notes);
+    return &batch->notes[batch->note_count++];
+}
+
+uint32_t mr_lane_of(const struct mr_rel *rel, uint64_t key_hash, uint32_t lanes)
+{
+    if (lanes == 1 || rel->has_other_unique || rel->has_foreign_keys)
+        return 0;
+    uint64_t h = mr_hash(rel->target_table.ptr, rel->target_table.len, key_hash);
+    uint32_t shard = (uint32_t)(h >> 60); /* 16 shards */
+    return shard * lanes / 16;
+}

@@ -1,0 +1,89 @@
+/* A batch: the records read together, what was made of them, and the jobs that apply it. The main thread owns it while it fills; its jobs
+ * belong to the appliers until they are done; then it is the main thread's again. Records stay until the batch has committed, so that
+ * it can be made anew from them whenever the plan has changed (another schema, a lost partition, a row that must be seen alone). */
+#ifndef MILLRACE_ENGINE_BATCH_H
+#define MILLRACE_ENGINE_BATCH_H
+
+#include "partition.h"
+#include "relation.h"
+
+struct mr_batch;
+
+/* One table's rows for one lane. */
+struct mr_job_table {
+    struct mr_rel *rel;          /* main thread only */
+    struct mr_table_batch rows;
+    uint32_t *merged;            /* per row: how many changes it stands for */
+};
+
+/* One lane's share of a batch: one transaction. */
+struct mr_job {
+    struct mr_batch *batch;
+    uint32_t lane;
+    bool all_lanes;              /* barrier: moves every lane */
+    struct mr_arena *ar;
+    struct mr_job_table *tables;
+    size_t table_count;
+    struct mr_dead_letter *letters; /* decided by the main thread */
+    size_t letter_count, letter_cap;
+    struct mr_type_history_row *notes; /* policy null, variants */
+    size_t note_count;
+    struct mr_position_move *moves;
+    size_t move_count;
+    int64_t schema_epoch;        /* under which the rows were made */
+    /* outcome, set by the applier */
+    bool done;
+    enum mr_status status;
+    struct mr_error err;
+    bool want_unfolded;          /* a merged row was refused: its changes must be seen one by one */
+    uint64_t dead_rows;          /* dead letters added by the applier */
+    uint64_t upserts, deletes, appends;
+};
+
+struct mr_batch {
+    uint64_t seq;
+    struct mr_arena *rec_ar;     /* copies that belong to records */
+    struct mr_arena *ar;         /* everything made of them; reset when the batch is made anew */
+    struct mr_record *records;
+    size_t record_count, record_cap;
+    size_t bytes;
+    int64_t opened_ms;
+
+    struct mr_rel **rels;        /* touched, in order of first touch */
+    size_t rel_count, rel_cap;
+    struct mr_dead_letter *letters;
+    size_t letter_count, letter_cap;
+    struct mr_type_history_row *notes;
+    size_t note_count, note_cap;
+    struct mr_part_state **parts; /* touched */
+    int64_t *part_to;            /* position after their last record in this batch */
+    size_t part_count, part_cap;
+    uint64_t changes, control, schema_changes, skipped, nulled, truncates; /* counted when committed */
+
+    bool barrier;                /* applied by one lane for all */
+    bool unfolded;               /* nothing merged, row by row */
+    struct mr_job *jobs;         /* one per lane (one in all for a barrier) */
+    size_t job_count;
+};
+
+struct mr_batch *mr_batch_create(void);
+void mr_batch_destroy(struct mr_batch *batch);
+/* Empty it for reuse: records must have been released. */
+void mr_batch_clear(struct mr_batch *batch, uint64_t seq);
+/* Forget what was made of the records, keep the records. */
+void mr_batch_remake(struct mr_batch *batch, uint64_t seq);
+/* Move the partition's end in this batch. */
+void mr_batch_touch_part(struct mr_batch *batch, struct mr_part_state *part, int64_t to);
+/* The relation's fold in this batch (made on first touch). */
+struct mr_fold *mr_batch_fold(struct mr_batch *batch, struct mr_rel *rel);
+struct mr_dead_letter *mr_batch_add_letter(struct mr_batch *batch);
+struct mr_type_history_row *mr_batch_add_note(struct mr_batch *batch);
+
+/* Divide the batch into jobs: rows to lanes, coerced to their columns' types and sorted by key. Tables must have been published. A value that
+ * does not coerce is a bug of the tracker and becomes a dead letter of its record. */
+void mr_batch_divide(struct mr_batch *batch, const struct mr_config *cfg, uint32_t lanes, int64_t schema_epoch);
+
+/* The lane of a key. */
+uint32_t mr_lane_of(const struct mr_rel *rel, uint64_t key_hash, uint32_t lanes);
+
+#endif

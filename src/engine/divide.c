@@ -1,0 +1,201 @@
+/* From the folds of a batch to the jobs of its lanes: rows get dense cells in column order, coerced to the column's type, and are sorted by key, so
+ * that every instance takes locks in the same order and the target's index is walked in one direction. */
+#include "batch.h"
+
+#include <stdlib.h>
+
+#include <millrace/base/mem.h>
+
+#include "dead_letter.h"
+
+/* Coerce one cell; keep markers become ABSENT. */
+static enum mr_status fill_cell(struct mr_value in, const struct mr_column *col, struct mr_arena *ar,
+                                struct mr_value *out, bool *keep, struct mr_error *err)
+{
+    if (in.tag == MR_V_ABSENT || in.tag == MR_V_UNAVAILABLE) {
+        *out = (struct mr_value){.tag = MR_V_ABSENT};
+        *keep = true;
+        return MR_OK;
+    }
+    if (in.tag == MR_V_NULL || (in.tag == mr_type_tag(col->type.kind) && col->type.kind != MR_T_DECIMAL &&
+                                !mr_type_is_integer(col->type) && col->type.kind != MR_T_FLOAT32)) {
+        *out = in;
+        return MR_OK;
+    }
+    return mr_value_coerce(in, col->type, ar, out, err);
+}
+
+static enum mr_status fill_row(const struct mr_entry *e, const struct mr_table *tbl, struct mr_arena *ar,
+                               struct mr_row *row, struct mr_error *err)
+{
+    struct mr_value *cells = mr_arena_alloc(ar, tbl->column_count * sizeof *cells);
+    bool keep = false;
+    for (uint32_t i = 0; i < tbl->column_count; i++) {
+        struct mr_value in = mr_entry_cell(e, i);
+        if (e->kind == MR_ROW_DELETE && !tbl->columns[i].is_key)
+            in = (struct mr_value){.tag = MR_V_ABSENT};
+        MR_TRY(fill_cell(in, &tbl->columns[i], ar, &cells[i], &keep, err));
+    }
+    *row = (struct mr_row){.kind = e->kind, .has_keep = keep, .cells = cells, .origin = e->origin};
+    if (e->match == NULL)
+        return MR_OK;
+    struct mr_value *match = mr_arena_alloc(ar, tbl->column_count * sizeof *match);
+    bool ignored = false;
+    for (uint32_t i = 0; i < tbl->column_count; i++) {
+        struct mr_value in = i < e->match_count ? e->match[i] : mr_value_null();
+        MR_TRY(fill_cell(in, &tbl->columns[i], ar, &match[i], &ignored, err));
+    }
+    row->match = match;
+    return MR_OK;
+}
+
+/* Sorting works on pairs, so that rows and their counts stay together. */
+struct sort_item {
+    struct mr_row row;
+    uint32_t merged;
+    const struct mr_entry *e;
+    uint32_t first_key;
+};
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct sort_item *x = a, *y = b;
+    struct mr_value v = x->row.cells[x->first_key], w = y->row.cells[y->first_key];
+    if (v.tag == MR_V_INT && w.tag == MR_V_INT && v.i != w.i)
+        return v.i < w.i ? -1 : 1;
+    if (v.tag == MR_V_TEXT && w.tag == MR_V_TEXT) {
+        int order = mr_str_cmp(mr_value_str(v), mr_value_str(w));
+        if (order != 0)
+            return order;
+    }
+    return mr_str_cmp(x->e->key, y->e->key);
+}
+
+/* A row whose value does not coerce: its record becomes a dead letter. */
+static void refuse(struct mr_batch *batch, struct mr_job *job, const struct mr_config *cfg,
+                   const struct mr_rel *rel, const struct mr_entry *e, const struct mr_error *err)
+{
+    (void)batch;
+    if (job->letter_count == job->letter_cap) {
+        size_t cap = job->letter_cap == 0 ? 8 : job->letter_cap * 2;
+        struct mr_dead_letter *bigger = mr_arena_alloc(job->ar, cap * sizeof *bigger);
+        if (job->letter_count > 0)
+            memcpy(bigger, job->letters, job->letter_count * sizeof *bigger);
+        job->letters = bigger;
+        job->letter_cap = cap;
+    }
+    mr_dead_letter_fill(&job->letters[job->letter_count++], &job->batch->records[e->origin], err,
+                        mr_str_z(cfg->pipeline), rel->target_schema, rel->target_table, (struct mr_str){0},
+                        job->ar);
+}
+
+static void count_row(struct mr_job *job, const struct mr_row *row)
+{
+    switch (row->kind) {
+    case MR_ROW_UPSERT:
+    case MR_ROW_INSERT_ONLY:
+    case MR_ROW_UPDATE_MATCH:
+        job->upserts++;
+        break;
+    case MR_ROW_DELETE:
+    case MR_ROW_DELETE_MATCH:
+        job->deletes++;
+        break;
+    case MR_ROW_APPEND:
+        job->appends++;
+        break;
+    }
+}
+
+static void fill_table(struct mr_batch *batch, struct mr_job *job, const struct mr_config *cfg,
+                       struct mr_rel *rel)
+{
+    const struct mr_fold *fold = rel->fold;
+    const struct mr_table *tbl = rel->tbl;
+    struct sort_item *items = mr_arena_alloc(job->ar, (fold->count + 1) * sizeof *items);
+    size_t count = 0;
+    for (size_t i = 0; i < fold->count; i++) {
+        const struct mr_entry *e = &fold->entries[i];
+        if (!job->all_lanes && e->lane != job->lane)
+            continue;
+        struct mr_error err = {0};
+        struct sort_item *it = &items[count];
+        if (fill_row(e, tbl, job->ar, &it->row, &err) != MR_OK) {
+            refuse(batch, job, cfg, rel, e, &err);
+            continue;
+        }
+        it->merged = e->merged;
+        it->e = e;
+        it->first_key = tbl->key_count > 0 ? tbl->key_columns[0] : 0;
+        count_row(job, &it->row);
+        count++;
+    }
+    bool truncate = fold->truncate_first && (job->all_lanes || job->lane == 0);
+    if (count == 0 && !truncate)
+        return;
+    bool ordered = fold->ordered || tbl->key_count == 0 || tbl->has_other_unique;
+    if (!ordered && count > 1)
+        qsort(items, count, sizeof *items, compare_items);
+
+    struct mr_job_table *jt = &job->tables[job->table_count++];
+    jt->rel = rel;
+    jt->merged = mr_arena_alloc(job->ar, (count + 1) * sizeof *jt->merged);
+    jt->rows = (struct mr_table_batch){
+        .tbl = mr_table_ref(tbl),
+        .rows = mr_arena_alloc(job->ar, (count + 1) * sizeof(struct mr_row)),
+        .row_count = count,
+        .truncate_first = truncate,
+        .ordered = ordered,
+        .row_by_row = batch->unfolded,
+    };
+    for (size_t i = 0; i < count; i++) {
+        jt->rows.rows[i] = items[i].row;
+        jt->merged[i] = items[i].merged;
+    }
+}
+
+static void fill_moves(struct mr_batch *batch, struct mr_job *job, uint32_t lanes)
+{
+    uint32_t first = job->all_lanes ? 0 : job->lane;
+    uint32_t end = job->all_lanes ? lanes : job->lane + 1;
+    job->moves = mr_arena_alloc(job->ar, (batch->part_count * (end - first) + 1) * sizeof *job->moves);
+    for (size_t p = 0; p < batch->part_count; p++) {
+        struct mr_part_state *ps = batch->parts[p];
+        for (uint32_t lane = first; lane < end; lane++) {
+            if (batch->part_to[p] <= ps->dispatched[lane])
+                continue; /* this lane is further already (catching up) */
+            job->moves[job->move_count++] = (struct mr_position_move){
+                .part = ps->part,
+                .lane = lane,
+                .from = ps->dispatched[lane],
+                .to = batch->part_to[p],
+                .epoch = ps->epoch,
+            };
+            ps->dispatched[lane] = batch->part_to[p];
+        }
+    }
+}
+
+void mr_batch_divide(struct mr_batch *batch, const struct mr_config *cfg, uint32_t lanes, int64_t schema_epoch)
+{
+    size_t jobs = batch->barrier ? 1 : lanes;
+    if (batch->jobs == NULL)
+        batch->jobs = mr_xcalloc(MR_MAX_LANES, sizeof *batch->jobs);
+    batch->job_count = jobs;
+    for (uint32_t i = 0; i < jobs; i++) {
+        struct mr_job *job = &batch->jobs[i];
+        *job = (struct mr_job){.batch = batch, .lane = i, .all_lanes = batch->barrier, .schema_epoch = schema_epoch};
+        job->ar = mr_arena_create(1u << 18);
+        job->tables = mr_arena_alloc(job->ar, (batch->rel_count + 1) * sizeof *job->tables);
+        if (i == 0) { /* what belongs to no key belongs to lane 0 */
+            job->letters = batch->letters;
+            job->letter_count = job->letter_cap = batch->letter_count;
+            job->notes = batch->notes;
+            job->note_count = batch->note_count;
+        }
+        for (size_t r = 0; r < batch->rel_count; r++)
+            if (batch->rels[r]->fold != NULL && batch->rels[r]->tbl != NULL)
+                fill_table(batch, job, cfg, batch->rels[r]);
+        fill_moves(batch, job, lanes);
+    }
+}

@@ -1,0 +1,46 @@
+/* Fold: the changes of one table in one batch become one final operation per key. Keyless tables keep every change, in order. Cells are
+ * by tracker column and not yet coerced; they live in the batch's arena. Main thread only. */
+#ifndef MILLRACE_ENGINE_FOLD_H
+#define MILLRACE_ENGINE_FOLD_H
+
+#include <millrace/base/arena.h>
+#include <millrace/model/table.h>
+
+struct mr_entry {
+    uint64_t hash;
+    struct mr_str key;         /* canonical key bytes; empty for keyless rows */
+    enum mr_row_kind kind;
+    bool full;                 /* columns beyond `cells` are NULL, not kept */
+    uint32_t origin;           /* record in the batch, the last one that touched the row */
+    uint32_t merged;           /* how many changes it stands for */
+    uint32_t lane;
+    struct mr_value *cells;    /* ABSENT and UNAVAILABLE = keep */
+    uint32_t cell_count;
+    struct mr_value *match;    /* keyless update and delete */
+    uint32_t match_count;
+};
+
+struct mr_fold {
+    struct mr_entry *entries;  /* in order of first touch */
+    size_t count, cap;
+    uint32_t *index;           /* hash index over entries, count + 1; 0 = free */
+    size_t index_cap;          /* power of two */
+    bool truncate_first;
+    bool ordered;              /* nothing is merged: one entry a change */
+    uint64_t changes;
+};
+
+/* Add one change. `e` is copied; its key, cells and match must live in `ar`. */
+void mr_fold_add(struct mr_fold *fold, struct mr_arena *ar, const struct mr_entry *e);
+/* Everything before is void: the table is emptied first. */
+void mr_fold_truncate(struct mr_fold *fold);
+
+/* The cell of an entry as it stands: beyond the array NULL (full) or ABSENT. */
+static inline struct mr_value mr_entry_cell(const struct mr_entry *e, uint32_t column)
+{
+    if (column < e->cell_count)
+        return e->cells[column];
+    return e->full ? mr_value_null() : (struct mr_value){.tag = MR_V_ABSENT};
+}
+
+#endif

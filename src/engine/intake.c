@@ -1,0 +1,267 @@
+/* Records into batches: see intake.h. */
+#include "intake.h"
+
+#include <millrace/base/log.h>
+#include <millrace/base/mem.h>
+
+#include "dead_letter.h"
+#include "rowbuild.h"
+
+/* Facts of one topic, with its name for saving. */
+struct topic_entry {
+    struct mr_topic_facts facts;
+    struct mr_str topic;
+    char *name_z;
+};
+
+void mr_intake_init(struct mr_intake *in, const struct mr_config *cfg)
+{
+    *in = (struct mr_intake){.cfg = cfg, .pipeline = mr_str_z(cfg->pipeline), .lanes = 1};
+    in->facts = mr_map_create();
+    in->key = MR_BUF_INIT(1u << 24);
+}
+
+static void destroy_topic(void *value)
+{
+    struct topic_entry *entry = value;
+    mr_xfree(entry->name_z);
+    mr_xfree(entry);
+}
+
+void mr_intake_free(struct mr_intake *in)
+{
+    mr_map_destroy(in->facts, destroy_topic);
+    mr_buf_free(&in->key);
+    mr_xfree(in->judged);
+    mr_xfree(in->changes);
+    *in = (struct mr_intake){0};
+}
+
+/* The facts of the record's topic; a bare file is judged as one topic. Read from the target on first use. */
+static enum mr_status topic_of(struct mr_intake *in, const struct mr_record *rec, struct topic_entry **out,
+                               struct mr_error *err)
+{
+    struct mr_str topic = rec->topic.len > 0 ? rec->topic : mr_str_z(rec->part->topic_z);
+    struct topic_entry *entry = mr_map_get(in->facts, topic);
+    if (entry == NULL) {
+        struct mr_topic_facts facts = {0};
+        bool found = false;
+        if (in->control != NULL)
+            MR_TRY(mr_control_topic_fact(in->control, in->pipeline, topic, &facts, &found, err));
+        facts.dirty = false;
+        entry = mr_xcalloc(1, sizeof *entry);
+        entry->facts = facts;
+        entry->name_z = mr_xstrndup(topic.ptr, topic.len);
+        entry->topic = mr_str_of(entry->name_z, topic.len);
+        mr_map_put(in->facts, topic, entry);
+    }
+    *out = entry;
+    return MR_OK;
+}
+
+bool mr_intake_facts_dirty(const struct mr_intake *in)
+{
+    for (size_t i = 0; i < mr_map_count(in->facts); i++)
+        if (((struct topic_entry *)mr_map_at(in->facts, i, NULL))->facts.dirty)
+            return true;
+    return false;
+}
+
+enum mr_status mr_intake_save_facts(struct mr_intake *in, struct mr_sink *sink, struct mr_error *err)
+{
+    for (size_t i = 0; i < mr_map_count(in->facts); i++) {
+        struct topic_entry *entry = mr_map_at(in->facts, i, NULL);
+        if (!entry->facts.dirty)
+            continue;
+        MR_TRY(mr_control_topic_fact_save(sink, in->pipeline, entry->topic, &entry->facts, err));
+        entry->facts.dirty = false;
+    }
+    return MR_OK;
+}
+
+struct capture {
+    struct mr_intake *in;
+    struct mr_arena *ar;
+};
+
+static enum mr_status on_change(void *ctx, const struct mr_change *ev, struct mr_error *err)
+{
+    struct capture *cap = ctx;
+    struct mr_intake *in = cap->in;
+    (void)err;
+    struct mr_change *copy = mr_arena_alloc(cap->ar, sizeof *copy);
+    *copy = *ev;
+    in->changes = mr_xgrow(in->changes, &in->change_cap, in->change_count + 1, sizeof *in->changes);
+    in->changes[in->change_count++] = copy;
+    return MR_OK;
+}
+
+static enum mr_status decode(struct mr_intake *in, struct mr_batch *batch, const struct mr_record *rec,
+                             struct mr_error *err)
+{
+    in->change_count = 0;
+    if (rec->broken_code != NULL)
+        return mr_fail_data(err, rec->broken_code, "%.*s", MR_STR_FMT(rec->broken_message));
+    struct topic_entry *topic = NULL;
+    MR_TRY(topic_of(in, rec, &topic, err));
+    struct capture cap = {in, batch->ar};
+    return mr_decoder_set_decode(in->decoders, rec, &topic->facts, batch->ar, on_change, &cap, err);
+}
+
+/* The failing row's key, for the dead letter: {"path": value, …}. */
+static struct mr_str key_json(const struct mr_change *ev, struct mr_arena *ar)
+{
+    if (ev == NULL || ev->key.count == 0)
+        return (struct mr_str){0};
+    struct mr_buf buf = MR_BUF_INIT(65536);
+    mr_buf_append_char(&buf, '{');
+    for (size_t i = 0; i < ev->key.count; i++) {
+        if (i > 0)
+            mr_buf_append_char(&buf, ',');
+        mr_buf_append_json(&buf, ev->key.items[i].path);
+        mr_buf_append_char(&buf, ':');
+        if (ev->key.items[i].value.tag <= MR_V_NULL || ev->key.items[i].value.tag == MR_V_INVALID)
+            mr_buf_append_z(&buf, "null");
+        else
+            mr_value_append_json(ev->key.items[i].value, &buf);
+    }
+    mr_buf_append_char(&buf, '}');
+    struct mr_str out = buf.overflow ? (struct mr_str){0} : mr_arena_copy(ar, mr_buf_str(&buf));
+    mr_buf_free(&buf);
+    return out;
+}
+
+/* Put the record into the dead letters: one per record, its rows named. */
+static void bury(struct mr_intake *in, struct mr_batch *batch, const struct mr_record *rec,
+                 const struct mr_rel *rel, struct mr_str rows, const struct mr_error *err)
+{
+    in->dead++;
+    if (in->plan_dead != NULL)
+        in->plan_dead(in->plan_ctx, rec, err);
+    struct mr_str none = {0};
+    mr_dead_letter_fill(mr_batch_add_letter(batch), rec, err, in->pipeline, rel ? rel->target_schema : none,
+                        rel ? rel->target_table : none, rows, batch->ar);
+    struct mr_str topic = rec->topic.len > 0 ? rec->topic : mr_str_z(rec->part->topic_z);
+    mr_log(MR_LOG_WARN, "dead letter", MR_KV_STR("topic", topic), MR_KV_INT("partition", rec->partition),
+           MR_KV_INT("offset", rec->offset), MR_KV_Z("code", err->code), MR_KV_Z("field", err->field),
+           MR_KV_Z("reason", err->message));
+}
+
+static void count_control(struct mr_batch *batch, const struct mr_change *ev)
+{
+    batch->control++;
+    if (ev->control == MR_CONTROL_SCHEMA_CHANGE)
+        batch->schema_changes++;
+}
+
+/* What happened to the rows of one record so far. */
+struct verdicts {
+    struct mr_error first_error;
+    struct mr_rel *rel;
+    struct mr_buf rows;
+    size_t dead;
+};
+
+static void add_dead_row(struct verdicts *v, struct mr_rel *rel, const struct mr_change *ev, struct mr_arena *ar,
+                         const struct mr_error *err)
+{
+    struct mr_str key = key_json(ev, ar);
+    if (v->dead == 0) {
+        v->first_error = *err;
+        v->rel = rel;
+    }
+    if (key.len > 0) {
+        if (v->rows.len > 0)
+            mr_buf_append_char(&v->rows, ',');
+        mr_buf_append_str(&v->rows, key);
+    }
+    v->dead++;
+    rel->rows_dead++;
+}
+
+/* All changes of the record. Stops at the first that ends the batch or the run. */
+static enum mr_status take_changes(struct mr_intake *in, struct mr_batch *batch, uint32_t index,
+                                   struct mr_part_state *part, struct verdicts *v, bool *split,
+                                   struct mr_error *err)
+{
+    const struct mr_record *rec = &batch->records[index];
+    for (size_t i = 0; i < in->change_count; i++) {
+        const struct mr_change *ev = in->changes[i];
+        if (ev->op == MR_OP_CONTROL) {
+            count_control(batch, ev);
+            continue;
+        }
+        struct mr_rel *rel = NULL;
+        enum mr_status status = mr_relations_get(in->rels, in->control, &ev->relation, rec, &rel, err);
+        if (status != MR_OK)
+            return status;
+        batch->changes++;
+        rel->rows_seen++;
+        switch (mr_rowbuild(in, batch, rel, ev, index, part, err)) {
+        case MR_ROW_TAKEN:
+            break;
+        case MR_ROW_SPLIT:
+            *split = true;
+            return MR_OK;
+        case MR_ROW_DEAD:
+            add_dead_row(v, rel, ev, batch->ar, err);
+            break;
+        case MR_ROW_STOPPED:
+            mr_error_prefix(err, "%.*s [%d] offset %lld: ", MR_STR_FMT(rec->topic), (int)rec->partition,
+                            (long long)rec->offset);
+            return err->status == MR_OK ? mr_fail(err, MR_E_BUG, "a row was stopped without a reason") : err->status;
+        }
+    }
+    return MR_OK;
+}
+
+static bool needs_barrier(const struct mr_intake *in)
+{
+    if (in->lanes == 1)
+        return false;
+    for (size_t i = 0; i < in->change_count; i++)
+        if (mr_rowbuild_is_barrier(in->changes[i]))
+            return true;
+    return false;
+}
+
+enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, uint32_t index,
+                                struct mr_part_state *part, bool *split, bool *barrier, struct mr_error *err)
+{
+    const struct mr_record *rec = &batch->records[index];
+    bool lane_zero = rec->position > part->dispatched[0]; /* not yet decided for lane 0 */
+    struct verdicts v = {.rows = MR_BUF_INIT(1u << 20)};
+    struct mr_str none = {0};
+    *split = *barrier = false;
+
+    *err = (struct mr_error){.row = -1};
+    enum mr_status status = decode(in, batch, rec, err);
+    if (status == MR_E_DATA) {
+        if (lane_zero)
+            bury(in, batch, rec, NULL, none, err);
+        status = MR_OK;
+    } else if (status == MR_OK && needs_barrier(in)) {
+        *barrier = true;
+        *split = batch->part_count > 0;
+        if (!*split)
+            status = take_changes(in, batch, index, part, &v, split, err);
+    } else if (status == MR_OK) {
+        status = take_changes(in, batch, index, part, &v, split, err);
+    }
+    if (status == MR_E_DATA && strcmp(err->code, MR_CODE_NO_TABLE) == 0) {
+        if (lane_zero) /* the names give no table: this record's fault, not a policy's */
+            bury(in, batch, rec, NULL, none, err);
+        status = MR_OK;
+    }
+    if (status == MR_OK && !*split) {
+        if (v.dead > 0 && lane_zero) {
+            struct mr_str rows = v.rows.len > 0 ? mr_arena_printf(batch->ar, "[%.*s]", MR_STR_FMT(mr_buf_str(&v.rows)))
+                                                : none;
+            bury(in, batch, rec, v.rel, rows, &v.first_error);
+        }
+        in->decided++;
+        mr_batch_touch_part(batch, part, rec->position);
+    }
+    mr_buf_free(&v.rows);
+    return status;
+}

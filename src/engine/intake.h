@@ -1,0 +1,43 @@
+/* Intake: one record into the batch. Decodes it, finds the table, judges every field with the table's tracker, folds the row. Main thread only;
+ * reads control tables and catalog over the control connection when a table is met for the first time. */
+#ifndef MILLRACE_ENGINE_INTAKE_H
+#define MILLRACE_ENGINE_INTAKE_H
+
+#include "batch.h"
+
+struct mr_intake {
+    const struct mr_config *cfg;
+    struct mr_str pipeline;
+    struct mr_sink *control;           /* set while connected */
+    struct mr_relations *rels;
+    struct mr_decoder_set *decoders;
+    struct mr_map *facts;              /* topic → struct topic_entry of intake.c */
+    uint32_t lanes;
+    uint64_t decided;                  /* records that entered batches, for the breaker */
+    uint64_t dead;                     /* of those, dead letters */
+    void *plan_ctx;                    /* plan: told of every record that would be a dead letter */
+    void (*plan_dead)(void *ctx, const struct mr_record *rec, const struct mr_error *why);
+
+    /* scratch for one row, kept between rows */
+    struct mr_judged *judged;
+    size_t judged_count, judged_cap;
+    struct mr_buf key;                 /* canonical key bytes */
+    const struct mr_change **changes;  /* of the record being taken in */
+    size_t change_count, change_cap;
+};
+
+void mr_intake_init(struct mr_intake *in, const struct mr_config *cfg);
+void mr_intake_free(struct mr_intake *in);
+
+/* Take records[index] of the batch in. *split: the record must begin a new batch (a barrier, or the table's key changes): nothing was taken,
+ * finish this batch first. *barrier: it must be alone in its batch, applied by one lane for all. Statuses: OK (a dead letter is OK); ENV,
+ * CONFIG, BUG; DATA only under policy `fail`. */
+enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, uint32_t index,
+                                struct mr_part_state *part, bool *split, bool *barrier, struct mr_error *err)
+    MR_MUST_CHECK;
+
+/* Topic facts that changed since the last call are saved in the open transaction of `sink`. */
+enum mr_status mr_intake_save_facts(struct mr_intake *in, struct mr_sink *sink, struct mr_error *err) MR_MUST_CHECK;
+bool mr_intake_facts_dirty(const struct mr_intake *in);
+
+#endif

@@ -1,0 +1,31 @@
+/* Partitions as the engine sees them: who owns them, under which epoch, and how far each lane has come. Main thread only. */
+#ifndef MILLRACE_ENGINE_PARTITION_H
+#define MILLRACE_ENGINE_PARTITION_H
+
+#include <millrace/model/record.h>
+
+#include "control.h"
+
+struct mr_part_state {
+    const struct mr_partition *part;
+    bool owned;                           /* assigned to us and claimed in the target */
+    bool dropped;                         /* fenced: another instance claimed it; given up */
+    int64_t dropped_until_ms;             /* the group must take it away by then, else we stop */
+    int64_t epoch;
+    int64_t committed[MR_MAX_LANES];      /* what the target holds */
+    int64_t dispatched[MR_MAX_LANES];     /* what it will hold when all that is under way has committed */
+    int64_t taken;                        /* position after the last record that entered a batch */
+};
+
+struct mr_parts {
+    struct mr_part_state **items; /* by mr_partition.index; NULL where never assigned */
+    size_t count, cap;
+};
+
+/* The state of a partition, made on first use. */
+struct mr_part_state *mr_parts_get(struct mr_parts *parts, const struct mr_partition *part);
+void mr_parts_free(struct mr_parts *parts);
+/* Are all lanes at one position? */
+bool mr_part_lanes_equal(const struct mr_part_state *state, uint32_t lanes);
+
+#endif

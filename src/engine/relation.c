@@ -1,0 +1,307 @@
+/* Relations and their target tables: see relation.h. */
+#include "relation.h"
+
+#include <millrace/base/log.h>
+#include <millrace/base/mem.h>
+
+#include "control.h"
+
+/* A tracked table as the control tables have it, until its relation is used. */
+struct stored {
+    struct mr_str target_schema, target_table;
+    struct mr_str *key_paths;
+    size_t key_count;
+    bool created_by_us;
+};
+
+struct mr_relations {
+    const struct mr_config *cfg;
+    const struct mr_sink_ops *sink_ops;
+    struct mr_str default_schema;
+    bool uses_db, uses_table, uses_topic;
+    struct mr_arena *ar;      /* names and stored rows; lives until reload or destroy */
+    struct mr_map *stored;    /* identity → struct stored */
+    struct mr_map *rels;      /* identity → struct mr_rel */
+    struct mr_map *names;     /* target schema → struct mr_names */
+    struct mr_buf key;        /* scratch */
+    struct mr_buf last_key;   /* of the relation asked for last */
+    struct mr_rel *last;
+};
+
+static bool template_uses(const struct mr_relations *rels, const char *variable_z)
+{
+    const struct mr_config *cfg = rels->cfg;
+    if (strstr(cfg->target_table, variable_z) != NULL)
+        return true;
+    if (rels->sink_ops->dialect->has_schemas)
+        return strstr(cfg->target_schema, variable_z) != NULL;
+    return !cfg->target_table_set && strcmp(variable_z, "{db}") == 0; /* the default there is {db}_{table} */
+}
+
+static void make_stores(struct mr_relations *rels)
+{
+    rels->ar = mr_arena_create(0);
+    rels->stored = mr_map_create();
+    rels->rels = mr_map_create();
+    rels->names = mr_map_create();
+    rels->last = NULL;
+}
+
+struct mr_relations *mr_relations_create(const struct mr_config *cfg, const struct mr_sink_ops *sink_ops)
+{
+    struct mr_relations *rels = mr_xcalloc(1, sizeof *rels);
+    rels->cfg = cfg;
+    rels->sink_ops = sink_ops;
+    rels->key = MR_BUF_INIT(1u << 20);
+    rels->last_key = MR_BUF_INIT(1u << 20);
+    make_stores(rels);
+    rels->uses_db = template_uses(rels, "{db}");
+    rels->uses_table = template_uses(rels, "{table}");
+    rels->uses_topic = template_uses(rels, "{topic}");
+    return rels;
+}
+
+static void destroy_rel(void *value)
+{
+    struct mr_rel *rel = value;
+    mr_tracker_destroy(rel->tk);
+    mr_table_unref(rel->tbl);
+    mr_xfree(rel);
+}
+
+static void destroy_names(void *value)
+{
+    mr_names_destroy(value);
+}
+
+static void drop_stores(struct mr_relations *rels)
+{
+    mr_map_destroy(rels->rels, destroy_rel);
+    mr_map_destroy(rels->stored, NULL);
+    mr_map_destroy(rels->names, destroy_names);
+    mr_arena_destroy(rels->ar);
+}
+
+void mr_relations_destroy(struct mr_relations *rels)
+{
+    if (rels == NULL)
+        return;
+    drop_stores(rels);
+    mr_buf_free(&rels->key);
+    mr_buf_free(&rels->last_key);
+    mr_xfree(rels);
+}
+
+static struct mr_names *names_of(struct mr_relations *rels, struct mr_str schema)
+{
+    struct mr_names *names = mr_map_get(rels->names, schema);
+    if (names == NULL) {
+        names = mr_names_create(rels->sink_ops->dialect);
+        mr_map_put(rels->names, schema, names);
+    }
+    return names;
+}
+
+static void identity(struct mr_buf *buf, struct mr_str database, struct mr_str table, struct mr_str topic)
+{
+    mr_buf_clear(buf);
+    mr_buf_append_str(buf, database);
+    mr_buf_append_char(buf, '\0');
+    mr_buf_append_str(buf, table);
+    mr_buf_append_char(buf, '\0');
+    mr_buf_append_str(buf, topic);
+}
+
+static enum mr_status on_stored(void *ctx, const struct mr_tracked_table *tbl, struct mr_error *err)
+{
+    struct mr_relations *rels = ctx;
+    (void)err;
+    struct stored *st = mr_arena_zalloc(rels->ar, sizeof *st);
+    st->target_schema = mr_arena_copy(rels->ar, tbl->target_schema);
+    st->target_table = mr_arena_copy(rels->ar, tbl->target_table);
+    st->created_by_us = tbl->created_by_us;
+    st->key_count = tbl->key_count;
+    st->key_paths = mr_arena_alloc(rels->ar, (tbl->key_count + 1) * sizeof *st->key_paths);
+    for (size_t i = 0; i < tbl->key_count; i++)
+        st->key_paths[i] = mr_arena_copy(rels->ar, tbl->key_paths[i]);
+    identity(&rels->key, tbl->database, tbl->table, tbl->topic);
+    mr_map_put(rels->stored, mr_buf_str(&rels->key), st);
+    mr_names_take(names_of(rels, st->target_schema), mr_buf_str(&rels->key), st->target_table);
+    return MR_OK;
+}
+
+enum mr_status mr_relations_load(struct mr_relations *rels, struct mr_sink *sink, struct mr_error *err)
+{
+    struct mr_buf name = MR_BUF_INIT(4096);
+    rels->sink_ops->default_schema(rels->cfg, &name);
+    rels->default_schema = mr_arena_copy(rels->ar, mr_buf_str(&name));
+    mr_buf_free(&name);
+    return mr_control_tables(sink, on_stored, rels, err);
+}
+
+enum mr_status mr_relations_reload(struct mr_relations *rels, struct mr_sink *sink, struct mr_error *err)
+{
+    drop_stores(rels);
+    make_stores(rels);
+    return mr_relations_load(rels, sink, err);
+}
+
+static enum mr_status on_column(void *ctx, const struct mr_tracked_column *col, struct mr_error *err)
+{
+    (void)err;
+    mr_tracker_restore(ctx, col);
+    return MR_OK;
+}
+
+/* Columns from the control tables, then what the catalog really has. */
+static enum mr_status restore(struct mr_relations *rels, struct mr_sink *sink, struct mr_rel *rel,
+                              const struct stored *st, struct mr_error *err)
+{
+    struct mr_arena *ar = mr_arena_create(0);
+    struct mr_buf notes = MR_BUF_INIT(65536);
+    struct mr_catalog_table now = {0};
+    enum mr_status status = MR_OK;
+    if (st != NULL) {
+        MR_TRY_DONE(mr_control_columns(sink, rel->target_schema, rel->target_table, on_column, rel->tk, err));
+        mr_tracker_set_key(rel->tk, st->key_paths, st->key_count);
+        rel->created_by_us = st->created_by_us;
+        rel->saved = true;
+    }
+    MR_TRY_DONE(rels->sink_ops->describe_table(sink, rel->target_schema, rel->target_table, ar, &now, err));
+    rel->exists = now.exists;
+    rel->has_other_unique = now.unique_count > 0;
+    rel->has_foreign_keys = now.has_foreign_keys;
+    if (now.exists)
+        mr_tracker_meet_catalog(rel->tk, &now, &notes);
+    if (notes.len > 0)
+        mr_log(MR_LOG_WARN, "the target's table was changed by hand; its types are respected",
+               MR_KV_STR("table", rel->source_name), MR_KV_STR("columns", mr_buf_str(&notes)));
+    rel->shape_dirty = true; /* the first batch compares with the catalog under the gate */
+
+done:
+    mr_buf_free(&notes);
+    mr_arena_destroy(ar);
+    return status;
+}
+
+static struct mr_str source_name(struct mr_relations *rels, const struct mr_relation *relation,
+                                 struct mr_str target_table)
+{
+    if (relation->table.len == 0)
+        return mr_arena_copy(rels->ar, target_table);
+    if (relation->database.len == 0)
+        return mr_arena_copy(rels->ar, relation->table);
+    return mr_arena_printf(rels->ar, "%.*s.%.*s", MR_STR_FMT(relation->database), MR_STR_FMT(relation->table));
+}
+
+static struct mr_str last_part(struct mr_str topic, size_t back)
+{
+    for (size_t i = 0; i < back; i++) {
+        ptrdiff_t dot = mr_str_rfind(topic, '.');
+        if (dot < 0)
+            return (struct mr_str){0};
+        topic.len = (size_t)dot;
+    }
+    ptrdiff_t dot = mr_str_rfind(topic, '.');
+    return dot < 0 ? topic : mr_str_of(topic.ptr + dot + 1, topic.len - (size_t)dot - 1);
+}
+
+/* Names under which the rules of the configuration (tables, types) are looked up: the event's, else the topic's parts. */
+static struct mr_relation settings_names(const struct mr_relation *relation, const struct mr_record *rec,
+                                         struct mr_str target_table)
+{
+    struct mr_relation out = *relation;
+    if (out.table.len == 0)
+        out.table = rec->topic.len > 0 ? last_part(rec->topic, 0) : target_table;
+    if (out.database.len == 0 && rec->topic.len > 0)
+        out.database = last_part(rec->topic, 1);
+    return out;
+}
+
+static enum mr_status make_rel(struct mr_relations *rels, struct mr_sink *sink,
+                               const struct mr_relation *relation, const struct mr_record *rec,
+                               struct mr_rel *rel, struct mr_error *err)
+{
+    const struct mr_sink_ops *ops = rels->sink_ops;
+    struct stored *st = mr_map_get(rels->stored, mr_buf_str(&rels->key));
+    if (st != NULL) {
+        rel->target_schema = st->target_schema;
+        rel->target_table = st->target_table;
+    } else {
+        struct mr_target_name name;
+        MR_TRY(mr_name_target(rels->cfg, ops->dialect, rels->default_schema, relation->database,
+                              relation->table, rec->topic, mr_str_z(rec->part->topic_z), rels->ar, &name, err));
+        bool substituted = false;
+        rel->target_schema = mr_arena_copy(rels->ar, name.schema);
+        rel->target_table = mr_arena_copy(rels->ar,
+            mr_names_give(names_of(rels, rel->target_schema), mr_buf_str(&rels->key), name.table, &substituted));
+        if (substituted)
+            mr_log(MR_LOG_WARN, "the table's name is taken or cannot be used; it gets a substitute",
+                   MR_KV_STR("wanted", name.table), MR_KV_STR("name", rel->target_table));
+    }
+    rel->source_name = source_name(rels, relation, rel->target_table);
+    struct mr_relation names = settings_names(relation, rec, rel->target_table);
+    rel->tk = mr_tracker_create(rels->cfg, ops->dialect, names.database, names.table, rel->target_schema,
+                                rel->target_table);
+    rel->set = mr_tracker_settings(rel->tk);
+    return restore(rels, sink, rel, st, err);
+}
+
+/* The relation's identity: what of its names the templates use. Leaves it in rels->key. */
+static void identify(struct mr_relations *rels, const struct mr_relation *relation, const struct mr_record *rec,
+                     struct mr_rel *out)
+{
+    struct mr_str none = {0};
+    bool lacks = (rels->uses_db && relation->database.len == 0) || (rels->uses_table && relation->table.len == 0);
+    struct mr_str where = rec->topic.len > 0 ? rec->topic : mr_str_z(rec->part->topic_z);
+    out->database = rels->uses_db ? relation->database : none;
+    out->table = rels->uses_table ? relation->table : none;
+    out->topic = rels->uses_topic || lacks ? where : none;
+    identity(&rels->key, out->database, out->table, out->topic);
+}
+
+static bool is_last(const struct mr_relations *rels)
+{
+    return rels->last != NULL && mr_str_eq(mr_buf_str(&rels->key), mr_buf_str(&rels->last_key));
+}
+
+enum mr_status mr_relations_get(struct mr_relations *rels, struct mr_sink *sink,
+                                const struct mr_relation *relation, const struct mr_record *rec,
+                                struct mr_rel **out, struct mr_error *err)
+{
+    struct mr_rel ids = {0};
+    identify(rels, relation, rec, &ids);
+    if (is_last(rels)) {
+        *out = rels->last;
+        return MR_OK;
+    }
+    struct mr_rel *rel = mr_map_get(rels->rels, mr_buf_str(&rels->key));
+    if (rel == NULL) {
+        rel = mr_xcalloc(1, sizeof *rel);
+        rel->database = mr_arena_copy(rels->ar, ids.database);
+        rel->table = mr_arena_copy(rels->ar, ids.table);
+        rel->topic = mr_arena_copy(rels->ar, ids.topic);
+        enum mr_status status = make_rel(rels, sink, relation, rec, rel, err);
+        if (status != MR_OK) {
+            mr_tracker_destroy(rel->tk);
+            mr_xfree(rel);
+            return status;
+        }
+        mr_map_put(rels->rels, mr_buf_str(&rels->key), rel);
+    }
+    rels->last = rel;
+    mr_buf_clear(&rels->last_key);
+    mr_buf_append_str(&rels->last_key, mr_buf_str(&rels->key));
+    *out = rel;
+    return MR_OK;
+}
+
+size_t mr_relations_count(const struct mr_relations *rels)
+{
+    return mr_map_count(rels->rels);
+}
+
+struct mr_rel *mr_relations_at(const struct mr_relations *rels, size_t i)
+{
+    return mr_map_at(rels->rels, i, NULL);
+}

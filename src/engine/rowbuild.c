@@ -1,0 +1,581 @@
+/* From a change to fold entries. Here the table's settings are applied: which fields are the key, what a delete means, what a missing
+ * column means. Every field goes through the tracker; if one is refused the row leaves no trace. */
+#include "rowbuild.h"
+
+#include <millrace/base/hash.h>
+#include <millrace/base/mem.h>
+#include <millrace/base/utf8.h>
+
+#define DELETED_PATH MR_STR("__deleted")
+
+/* The row being built. */
+struct build {
+    struct mr_intake *in;
+    struct mr_batch *batch;
+    struct mr_rel *rel;
+    const struct mr_change *ev;
+    const struct mr_record *rec;
+    uint32_t origin;
+    const struct mr_part_state *part;
+    struct mr_error *err;
+    struct mr_fields key;       /* the key's fields as the settings want them */
+    bool keyless, append_only;
+    enum mr_row_outcome outcome;
+};
+
+bool mr_rowbuild_is_barrier(const struct mr_change *ev)
+{
+    return ev->op == MR_OP_TRUNCATE || ev->old_key.count > 0;
+}
+
+/* ---- judging ---- */
+
+static void note_nulled(struct build *b, const struct mr_field *field, uint32_t column)
+{
+    struct mr_type_history_row *note = mr_batch_add_note(b->batch);
+    const struct mr_tracked_column *col = mr_tracker_column(b->rel->tk, column);
+    *note = (struct mr_type_history_row){
+        .target_schema = b->rel->target_schema,
+        .target_table = b->rel->target_table,
+        .column = mr_arena_copy(b->batch->ar, col->name),
+        .path = mr_arena_copy(b->batch->ar, field->path),
+        .event = MR_TYPE_EVENT_NULLED,
+        .message = mr_arena_copy(b->batch->ar, mr_str_z(b->err->message)),
+        .topic = b->rec->topic,
+        .partition = b->rec->partition,
+        .offset = b->rec->offset,
+    };
+    b->batch->nulled++;
+}
+
+static void put(struct build *b, uint32_t column, bool is_key, struct mr_value value)
+{
+    struct mr_intake *in = b->in;
+    in->judged = mr_xgrow(in->judged, &in->judged_cap, in->judged_count + 1, sizeof *in->judged);
+    in->judged[in->judged_count++] = (struct mr_judged){column, is_key, value};
+}
+
+/* Judge one field; false: b->outcome tells how the row ends. */
+static bool judge(struct build *b, const struct mr_field *field, size_t hint, bool is_key)
+{
+    uint32_t column = 0;
+    int nulled = -1;
+    struct mr_value value = {0};
+    switch (mr_tracker_field(b->rel->tk, field, hint, is_key, b->batch->ar, &column, &nulled, &value, b->err)) {
+    case MR_VERDICT_OK:
+        put(b, column, is_key, value);
+        if (nulled >= 0)
+            put(b, (uint32_t)nulled, false, mr_value_null());
+        return true;
+    case MR_VERDICT_NULLED:
+        note_nulled(b, field, column);
+        put(b, column, is_key, mr_value_null());
+        return true;
+    case MR_VERDICT_SKIP:
+        return true;
+    case MR_VERDICT_DEAD:
+        b->outcome = MR_ROW_DEAD;
+        return false;
+    case MR_VERDICT_FAIL:
+        b->outcome = MR_ROW_STOPPED;
+        return false;
+    }
+    return false;
+}
+
+static bool judge_all(struct build *b, struct mr_fields fields, size_t hint, bool is_key)
+{
+    for (size_t i = 0; i < fields.count; i++)
+        if (!judge(b, &fields.items[i], hint + i, is_key))
+            return false;
+    return true;
+}
+
+/* ---- the key ---- */
+
+static const struct mr_field *find_field(struct mr_fields fields, struct mr_str path)
+{
+    for (size_t i = 0; i < fields.count; i++)
+        if (mr_str_eq(fields.items[i].path, path))
+            return &fields.items[i];
+    return NULL;
+}
+
+/* primary_key: [fields]. From the row, else the before image, else the record key. */
+static bool pick_fields(struct build *b, struct mr_fields first, struct mr_fields second, struct mr_fields third,
+                        struct mr_fields *out)
+{
+    const struct mr_strings *names = &b->rel->set->key_fields;
+    struct mr_field *items = mr_arena_alloc(b->batch->ar, (names->count + 1) * sizeof *items);
+    for (size_t i = 0; i < names->count; i++) {
+        struct mr_str path = mr_str_z(names->items[i]);
+        const struct mr_field *f = find_field(first, path);
+        f = f != NULL ? f : find_field(second, path);
+        f = f != NULL ? f : find_field(third, path);
+        if (f == NULL) {
+            mr_fail_data(b->err, MR_CODE_NO_KEY, "%.*s: the event does not bring the key field \"%s\"",
+                         MR_STR_FMT(b->rel->source_name), names->items[i]);
+            mr_error_hint(b->err, "tables.\"%.*s\".primary_key names it; deletes need a before image or a record key "
+                          "that holds it", MR_STR_FMT(b->rel->source_name));
+            mr_error_field(b->err, path.ptr, path.len);
+            return false;
+        }
+        items[i] = *f;
+    }
+    *out = (struct mr_fields){items, names->count};
+    return true;
+}
+
+static struct mr_fields text_key(struct build *b)
+{
+    struct mr_field *field = mr_arena_zalloc(b->batch->ar, sizeof *field);
+    field->path = MR_STR("_key");
+    field->type = MR_TYPE(MR_T_TEXT);
+    field->type.origin = MR_SCHEMA;
+    field->value = mr_value_text(b->ev->key_text);
+    field->value.flags = (uint8_t)mr_utf8_check(b->ev->key_text);
+    return (struct mr_fields){field, 1};
+}
+
+static bool resolve_key(struct build *b)
+{
+    const struct mr_change *ev = b->ev;
+    switch (b->rel->set->key_mode) {
+    case MR_KEY_NONE:
+        b->keyless = b->append_only = true;
+        return true;
+    case MR_KEY_FIELDS:
+        if (ev->op == MR_OP_DELETE)
+            return pick_fields(b, ev->before, ev->after, ev->key, &b->key);
+        return pick_fields(b, ev->after, ev->key, ev->before, &b->key);
+    case MR_KEY_RECORD_TEXT:
+        if (ev->has_key) {
+            b->key = text_key(b);
+            return true;
+        }
+        break;
+    case MR_KEY_UNSET:
+    case MR_KEY_RECORD:
+        if (ev->has_key) {
+            b->key = ev->key;
+            return true;
+        }
+        break;
+    }
+    b->keyless = true;
+    return true;
+}
+
+/* The key's columns are the table's key. A change of the set ends the batch (rows in it were folded by the old key). */
+static bool settle_key(struct build *b)
+{
+    const struct mr_str *have = NULL;
+    size_t count = mr_tracker_key(b->rel->tk, &have);
+    size_t want = b->keyless ? 0 : b->key.count;
+    bool same = count == want;
+    for (size_t i = 0; same && i < want; i++)
+        same = mr_str_eq(have[i], b->key.items[i].path);
+    if (same)
+        return true;
+    if (b->rel->fold != NULL && b->rel->batch_seq == b->batch->seq && b->rel->fold->changes > 0) {
+        b->outcome = MR_ROW_SPLIT;
+        return false;
+    }
+    struct mr_str *paths = mr_arena_alloc(b->batch->ar, (want + 1) * sizeof *paths);
+    for (size_t i = 0; i < want; i++)
+        paths[i] = b->key.items[i].path;
+    mr_tracker_set_key(b->rel->tk, paths, want);
+    b->rel->shape_dirty = true;
+    return true;
+}
+
+static const struct mr_judged *find_judged(const struct mr_intake *in, size_t end, uint32_t column)
+{
+    for (size_t i = end; i-- > 0;)
+        if (in->judged[i].column == column)
+            return &in->judged[i];
+    return NULL;
+}
+
+static bool keys_remembered(const struct build *b, size_t count)
+{
+    return b->rel->batch_seq == b->batch->seq && b->rel->fold != NULL && b->rel->key_type_count == count;
+}
+
+/* Canonical key bytes of the judged fields [0, end). */
+static bool build_key(struct build *b, size_t end, uint64_t *hash, struct mr_str *key)
+{
+    struct mr_intake *in = b->in;
+    const struct mr_str *paths = NULL;
+    size_t count = mr_tracker_key(b->rel->tk, &paths);
+    mr_buf_clear(&in->key);
+    for (size_t i = 0; i < count; i++) {
+        int column = mr_tracker_find(b->rel->tk, paths[i]);
+        const struct mr_judged *j = column < 0 ? NULL : find_judged(in, end, (uint32_t)column);
+        if (j == NULL || j->value.tag <= MR_V_NULL) {
+            mr_fail_data(b->err, MR_CODE_NULL_KEY, "%.*s: key column \"%.*s\" is null or missing",
+                         MR_STR_FMT(b->rel->source_name), MR_STR_FMT(paths[i]));
+            mr_error_field(b->err, paths[i].ptr, paths[i].len);
+            b->outcome = MR_ROW_DEAD;
+            return false;
+        }
+        struct mr_type type = mr_tracker_column(b->rel->tk, (size_t)column)->type;
+        if (keys_remembered(b, count) && !mr_type_eq(b->rel->key_types[i], type)) {
+            b->outcome = MR_ROW_SPLIT; /* the key's type has widened: canonical forms differ from here on */
+            return false;
+        }
+        mr_value_append_key(j->value, type, &in->key);
+    }
+    if (in->key.overflow) {
+        mr_fail_data(b->err, MR_CODE_TOO_LARGE, "%.*s: the key is too long", MR_STR_FMT(b->rel->source_name));
+        b->outcome = MR_ROW_DEAD;
+        return false;
+    }
+    *hash = mr_hash(in->key.data, in->key.len, 0);
+    *key = mr_arena_copy(b->batch->ar, mr_buf_str(&in->key));
+    return true;
+}
+
+/* Remember under which types this batch's keys are made. */
+static void remember_key_types(struct build *b)
+{
+    const struct mr_str *paths = NULL;
+    size_t count = mr_tracker_key(b->rel->tk, &paths);
+    mr_batch_fold(b->batch, b->rel);
+    if (b->rel->key_type_count == count)
+        return;
+    b->rel->key_types = mr_arena_alloc(b->batch->ar, (count + 1) * sizeof *b->rel->key_types);
+    for (size_t i = 0; i < count; i++) {
+        int column = mr_tracker_find(b->rel->tk, paths[i]);
+        b->rel->key_types[i] = column < 0 ? MR_TYPE(MR_T_NONE) : mr_tracker_column(b->rel->tk, (size_t)column)->type;
+    }
+    b->rel->key_type_count = count;
+}
+
+/* ---- cells ---- */
+
+static struct mr_value *make_cells(struct build *b, size_t from, size_t end, bool full, uint32_t *count)
+{
+    const struct mr_intake *in = b->in;
+    size_t n = mr_tracker_count(b->rel->tk);
+    struct mr_value *cells = mr_arena_alloc(b->batch->ar, (n + 1) * sizeof *cells);
+    struct mr_value blank = full ? mr_value_null() : (struct mr_value){.tag = MR_V_ABSENT};
+    for (size_t i = 0; i < n; i++)
+        cells[i] = blank;
+    for (size_t i = from; i < end; i++)
+        cells[in->judged[i].column] = in->judged[i].value;
+    for (size_t i = from; i < end; i++) /* the key wins over a field of the same name */
+        if (in->judged[i].is_key)
+            cells[in->judged[i].column] = in->judged[i].value;
+    *count = (uint32_t)n;
+    return cells;
+}
+
+struct null_below {
+    struct build *b;
+    struct mr_value *cells;
+    uint32_t count;
+};
+
+static void null_column(void *ctx, uint32_t column)
+{
+    struct null_below *nb = ctx;
+    if (column < nb->count && !mr_tracker_column(nb->b->rel->tk, column)->is_key &&
+        nb->cells[column].tag == MR_V_ABSENT)
+        nb->cells[column] = mr_value_null();
+}
+
+/* $unset, and a sub-document replaced as a whole: everything at or below the path becomes NULL unless it was set. */
+static void null_removed(struct build *b, struct mr_value *cells, uint32_t count)
+{
+    struct null_below nb = {b, cells, count};
+    for (size_t i = 0; i < b->ev->removed.count; i++)
+        mr_tracker_below(b->rel->tk, b->ev->removed.items[i].path, null_column, &nb);
+}
+
+static bool is_skipped_lane(const struct build *b, uint32_t lane)
+{
+    return b->rec->position <= b->part->dispatched[lane];
+}
+
+static void fold_entry(struct build *b, struct mr_entry *e)
+{
+    e->origin = b->origin;
+    e->merged = 1;
+    e->lane = mr_lane_of(b->rel, e->hash, b->in->lanes);
+    struct mr_fold *fold = mr_batch_fold(b->batch, b->rel);
+    if (!is_skipped_lane(b, e->lane))
+        mr_fold_add(fold, b->batch->ar, e);
+}
+
+static struct mr_field deleted_field(bool deleted)
+{
+    struct mr_field f = {.path = DELETED_PATH, .type = MR_TYPE(MR_T_BOOL), .value = mr_value_bool(deleted)};
+    f.type.origin = MR_SCHEMA;
+    return f;
+}
+
+/* The delete of another row in the same step: the old key of a key change. */
+static bool fold_old_key(struct build *b, struct mr_fields old_key)
+{
+    size_t start = b->in->judged_count;
+    if (!judge_all(b, old_key, 0, true))
+        return false;
+    struct mr_entry e = {.kind = MR_ROW_DELETE};
+    struct mr_judged *all = b->in->judged;
+    b->in->judged = all + start; /* the key of these fields alone */
+    size_t count = b->in->judged_count - start;
+    bool ok = build_key(b, count, &e.hash, &e.key);
+    b->in->judged = all;
+    if (ok) {
+        e.cells = make_cells(b, start, b->in->judged_count, false, &e.cell_count);
+        fold_entry(b, &e);
+    }
+    b->in->judged_count = start;
+    return ok;
+}
+
+/* Under primary_key: [fields] the producer does not tell of key changes; the before image does. */
+static struct mr_fields old_key_of(struct build *b)
+{
+    struct mr_fields none = {0};
+    if (b->ev->old_key.count > 0)
+        return b->ev->old_key;
+    if (b->rel->set->key_mode != MR_KEY_FIELDS || b->ev->before.count == 0)
+        return none;
+    struct mr_fields old = {0};
+    struct mr_error ignored = {0};
+    struct mr_error *keep = b->err;
+    b->err = &ignored;
+    bool ok = pick_fields(b, b->ev->before, none, none, &old);
+    b->err = keep;
+    if (!ok)
+        return none;
+    struct mr_buf a = MR_BUF_INIT(1u << 20), c = MR_BUF_INIT(1u << 20);
+    for (size_t i = 0; i < old.count; i++) {
+        mr_value_append_key(old.items[i].value, mr_value_type(old.items[i].value), &a);
+        mr_value_append_key(b->key.items[i].value, mr_value_type(b->key.items[i].value), &c);
+    }
+    bool same = mr_str_eq(mr_buf_str(&a), mr_buf_str(&c));
+    mr_buf_free(&a);
+    mr_buf_free(&c);
+    return same ? none : old;
+}
+
+/* ---- the operations ---- */
+
+static bool build_upsert(struct build *b, bool deleted_mark)
+{
+    const struct mr_change *ev = b->ev;
+    bool soft = b->rel->set->delete_mode == MR_DELETE_SOFT;
+    bool full = !ev->partial && !deleted_mark && b->rel->set->missing != MR_MISSING_KEEP;
+    if (!judge_all(b, b->key, 0, true))
+        return false;
+    if (!deleted_mark && !judge_all(b, ev->after, b->key.count, false))
+        return false;
+    if (!judge_all(b, ev->meta, b->key.count + ev->after.count, false))
+        return false;
+    if (soft) {
+        struct mr_field mark = deleted_field(deleted_mark);
+        if (!judge(b, &mark, b->key.count + ev->after.count + ev->meta.count, false))
+            return false;
+    }
+
+    struct mr_entry e = {.kind = MR_ROW_UPSERT, .full = full};
+    size_t end = b->in->judged_count;
+    if (!build_key(b, end, &e.hash, &e.key))
+        return false;
+    e.cells = make_cells(b, 0, end, full, &e.cell_count);
+    null_removed(b, e.cells, e.cell_count);
+    struct mr_fields old_key = deleted_mark ? (struct mr_fields){0} : old_key_of(b);
+    if (old_key.count > 0) {
+        remember_key_types(b);
+        if (!fold_old_key(b, old_key))
+            return false;
+    }
+    remember_key_types(b);
+    fold_entry(b, &e);
+    return true;
+}
+
+static bool build_delete(struct build *b)
+{
+    if (!b->rel->exists && mr_tracker_count(b->rel->tk) == 0) {
+        b->batch->skipped++; /* no table, no row */
+        return true;
+    }
+    if (!judge_all(b, b->key, 0, true))
+        return false;
+    struct mr_entry e = {.kind = MR_ROW_DELETE};
+    size_t end = b->in->judged_count;
+    if (!build_key(b, end, &e.hash, &e.key))
+        return false;
+    e.cells = make_cells(b, 0, end, false, &e.cell_count);
+    remember_key_types(b);
+    fold_entry(b, &e);
+    return true;
+}
+
+/* The before image as match cells; false if no row of the table can equal it (a value in a column that does not exist). */
+static bool build_match(struct build *b, struct mr_fields before, struct mr_entry *e)
+{
+    size_t n = mr_tracker_count(b->rel->tk);
+    e->match = mr_arena_alloc(b->batch->ar, (n + 1) * sizeof *e->match);
+    e->match_count = (uint32_t)n;
+    for (size_t i = 0; i < n; i++) /* columns Millrace adds itself are not the source's */
+        e->match[i] = mr_value_null();
+    for (size_t i = 0; i < b->ev->meta.count; i++) {
+        int column = mr_tracker_find(b->rel->tk, b->ev->meta.items[i].path);
+        if (column >= 0)
+            e->match[column] = (struct mr_value){.tag = MR_V_ABSENT};
+    }
+    for (size_t i = 0; i < before.count; i++) {
+        const struct mr_field *f = &before.items[i];
+        int column = mr_tracker_find(b->rel->tk, f->path);
+        if (column < 0) {
+            if (f->value.tag > MR_V_NULL)
+                return false;
+            continue;
+        }
+        struct mr_value out;
+        struct mr_type type = mr_tracker_column(b->rel->tk, (size_t)column)->type;
+        struct mr_value in = f->value.tag == MR_V_UNAVAILABLE ? (struct mr_value){.tag = MR_V_ABSENT} : f->value;
+        struct mr_error ignored = {0};
+        if (mr_value_coerce(in, type, b->batch->ar, &out, &ignored) != MR_OK)
+            return false;
+        e->match[column] = out;
+    }
+    return true;
+}
+
+/* Rows without a key: inserts append; updates and deletes match one row by its whole before image. */
+static bool build_keyless(struct build *b)
+{
+    const struct mr_change *ev = b->ev;
+    bool soft = b->rel->set->delete_mode == MR_DELETE_SOFT;
+    if (ev->op == MR_OP_DELETE) {
+        if (b->append_only && !soft) {
+            b->batch->skipped++; /* a log of what was; nothing leaves it */
+            return true;
+        }
+        if (!b->append_only && ev->before.count == 0) {
+            mr_fail_data(b->err, MR_CODE_NO_KEY, "%.*s: a delete without key and without before image",
+                         MR_STR_FMT(b->rel->source_name));
+            mr_error_hint(b->err, "give the topic a key at the producer, or set tables.\"%.*s\".primary_key",
+                          MR_STR_FMT(b->rel->source_name));
+            b->outcome = MR_ROW_DEAD;
+            return false;
+        }
+    }
+    struct mr_entry e = {.kind = MR_ROW_APPEND, .full = true};
+    bool is_delete = ev->op == MR_OP_DELETE;
+    struct mr_fields row = !is_delete ? ev->after : (struct mr_fields){0};
+    if (is_delete && soft)
+        row = ev->before.count > 0 ? ev->before : ev->after.count > 0 ? ev->after : ev->key;
+    if (!is_delete || soft) {
+        if (!judge_all(b, row, 0, false) || !judge_all(b, ev->meta, row.count, false))
+            return false;
+        struct mr_field mark = deleted_field(is_delete);
+        if (soft && !judge(b, &mark, row.count + ev->meta.count, false))
+            return false;
+        e.cells = make_cells(b, 0, b->in->judged_count, true, &e.cell_count);
+    }
+    if (!b->append_only && ev->before.count > 0) {
+        bool can_match = build_match(b, ev->before, &e);
+        if (!can_match && is_delete) {
+            b->batch->skipped++;
+            return true;
+        }
+        e.kind = !can_match ? MR_ROW_APPEND : is_delete && !soft ? MR_ROW_DELETE_MATCH : MR_ROW_UPDATE_MATCH;
+        if (!can_match)
+            e.match = NULL;
+    }
+    fold_entry(b, &e);
+    return true;
+}
+
+/* Is the change's key another set of columns than the table's? */
+static bool is_foreign_key(const struct build *b)
+{
+    const struct mr_str *have = NULL;
+    size_t count = mr_tracker_key(b->rel->tk, &have);
+    if (count == 0 || b->keyless)
+        return false;
+    bool same = count == b->key.count;
+    for (size_t i = 0; same && i < count; i++)
+        same = find_field(b->key, have[i]) != NULL;
+    return !same;
+}
+
+static bool build(struct build *b)
+{
+    const struct mr_change *ev = b->ev;
+    enum mr_delete_mode mode = b->rel->set->delete_mode;
+    if (ev->op == MR_OP_DELETE && mode == MR_DELETE_IGNORE) {
+        b->batch->skipped++;
+        return true;
+    }
+    if (!resolve_key(b)) {
+        b->outcome = MR_ROW_DEAD;
+        return false;
+    }
+    if (ev->is_tombstone && is_foreign_key(b)) {
+        b->batch->skipped++; /* the echo of a delete by a key that the table no longer has */
+        return true;
+    }
+    if (!settle_key(b))
+        return false;
+    if (b->keyless)
+        return build_keyless(b);
+    if (ev->op == MR_OP_DELETE)
+        return mode == MR_DELETE_SOFT ? build_upsert(b, true) : build_delete(b);
+    return build_upsert(b, false);
+}
+
+static void truncate_rel(struct build *b)
+{
+    if (b->rel->set->delete_mode == MR_DELETE_IGNORE || (!b->rel->exists && mr_tracker_count(b->rel->tk) == 0)) {
+        b->batch->skipped++;
+        return;
+    }
+    struct mr_fold *fold = mr_batch_fold(b->batch, b->rel);
+    if (fold->ordered && fold->count > 0) {
+        b->outcome = MR_ROW_SPLIT;
+        return;
+    }
+    if (!is_skipped_lane(b, 0)) {
+        mr_fold_truncate(fold);
+        b->batch->truncates++;
+    }
+}
+
+enum mr_row_outcome mr_rowbuild(struct mr_intake *in, struct mr_batch *batch, struct mr_rel *rel,
+                                const struct mr_change *ev, uint32_t origin, const struct mr_part_state *part,
+                                struct mr_error *err)
+{
+    struct build b = {
+        .in = in, .batch = batch, .rel = rel, .ev = ev, .rec = &batch->records[origin],
+        .origin = origin, .part = part, .err = err, .outcome = MR_ROW_TAKEN,
+    };
+    in->judged_count = 0;
+    if (ev->op == MR_OP_TRUNCATE) {
+        truncate_rel(&b);
+        return b.outcome;
+    }
+    struct mr_place place = {b.rec->topic.len > 0 ? b.rec->topic : mr_str_z(b.rec->part->topic_z),
+                             b.rec->partition, b.rec->offset, ev->source_us};
+    size_t notes = batch->note_count;
+    mr_tracker_row_begin(rel->tk, &place);
+    bool ok = build(&b);
+    if (!ok) {
+        mr_tracker_row_rollback(rel->tk);
+        batch->note_count = notes;
+        return b.outcome;
+    }
+    mr_tracker_row_commit(rel->tk);
+    if (mr_tracker_changed(rel->tk) && !rel->shape_dirty) {
+        rel->shape_dirty = true;
+        rel->shape_place = place;
+    }
+    return MR_ROW_TAKEN;
+}

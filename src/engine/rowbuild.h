@@ -1,0 +1,30 @@
+/* From a change to fold entries: which cells, under which key. See rowbuild.c. */
+#ifndef MILLRACE_ENGINE_ROWBUILD_H
+#define MILLRACE_ENGINE_ROWBUILD_H
+
+#include "intake.h"
+
+/* A judged field: what goes into which column. */
+struct mr_judged {
+    uint32_t column;
+    bool is_key;
+    struct mr_value value;
+};
+
+enum mr_row_outcome {
+    MR_ROW_TAKEN,   /* folded, or nothing to do */
+    MR_ROW_SPLIT,   /* the batch must be finished first */
+    MR_ROW_DEAD,    /* err says why: dead letter */
+    MR_ROW_STOPPED, /* policy fail, or a bug: status and err are set */
+};
+
+/* Take one change of a record into the batch. `lane_zero`: the change is for lanes that have not passed the record's position yet; lanes that
+ * have are skipped. */
+enum mr_row_outcome mr_rowbuild(struct mr_intake *in, struct mr_batch *batch, struct mr_rel *rel,
+                                const struct mr_change *ev, uint32_t origin, const struct mr_part_state *part,
+                                struct mr_error *err);
+
+/* Would the change need a barrier when there are several lanes? */
+bool mr_rowbuild_is_barrier(const struct mr_change *ev);
+
+#endif
