@@ -109,27 +109,12 @@ static size_t copy_plain(const char *p, const char *end, char *out)
     return i;
 }
 
-struct mr_str mr_json_string(const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar,
-                             unsigned *flags)
+/* Resolve the escapes of a string into `out`, which has room for the string as it stands; returns the length. What is left to write is never
+ * longer than what is left to read, so whole blocks may be copied ahead. */
+static size_t unescape(const char *p, const char *end, char *out)
 {
-    if (flags != NULL)
-        *flags = 0;
-    if (!mr_json_is(doc, node, MR_J_STRING))
-        return (struct mr_str){NULL, 0};
-
-    const struct mr_json_node *string = &doc->nodes[node];
-    const char *p = text_at(doc, string), *end = p + string->len;
-    if (flags != NULL && string->flags != 0) {
-        *flags = ((string->flags & MR_JSON_NUL) ? (unsigned)MR_TEXT_HAS_NUL : 0) |
-                 ((string->flags & MR_JSON_SURROGATE) ? (unsigned)MR_TEXT_HAS_SURROGATE : 0) |
-                 ((string->flags & MR_JSON_ILL_FORMED) ? (unsigned)MR_TEXT_ILL_FORMED : 0);
-    }
-    if ((string->flags & MR_JSON_ESCAPED) == 0)
-        return mr_str_of(p, string->len);
-
-    /* What is left to write is never longer than what is left to read, so whole blocks may be copied ahead. */
-    char *out = mr_arena_alloc(ar, string->len);
     size_t len = 0;
+
     while (p < end) {
         size_t plain = copy_plain(p, end, out + len);
         p += plain;
@@ -141,7 +126,27 @@ struct mr_str mr_json_string(const struct mr_json_doc *doc, uint32_t node, struc
             len += n;
         }
     }
-    return mr_str_of(out, len);
+    return len;
+}
+
+struct mr_str mr_json_string(const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar,
+                             unsigned *flags)
+{
+    if (flags != NULL)
+        *flags = 0;
+    if (!mr_json_is(doc, node, MR_J_STRING))
+        return (struct mr_str){NULL, 0};
+
+    const struct mr_json_node *string = &doc->nodes[node];
+    const char *p = text_at(doc, string);
+    struct mr_str text = mr_str_of(p, string->len);
+    if ((string->flags & MR_JSON_ESCAPED) != 0) {
+        char *out = mr_arena_alloc(ar, string->len);
+        text = mr_str_of(out, unescape(p, p + string->len, out));
+    }
+    if (flags != NULL && (string->flags & (MR_JSON_NUL | MR_JSON_SURROGATE | MR_JSON_ILL_FORMED)) != 0)
+        *flags = mr_utf8_check(text) | ((string->flags & MR_JSON_ILL_FORMED) ? (unsigned)MR_TEXT_ILL_FORMED : 0);
+    return text;
 }
 
 bool mr_json_string_is(const struct mr_json_doc *doc, uint32_t node, struct mr_str text)
