@@ -100,6 +100,11 @@ enum mr_tag mr_type_tag(enum mr_type_kind kind);
 enum mr_status mr_value_coerce(struct mr_value v, struct mr_type type, struct mr_arena *ar,
                                struct mr_value *out, struct mr_error *err) MR_MUST_CHECK;
 
+/* Read a TEXT as the type that the configuration declares for its column: numbers, true/false, ISO dates and times,
+ * UUIDs, base64, bit digits. False if it is none, or if the type cannot be read from a text (json: needs a reader).
+ * *out has the type's tag and may borrow from the text; whether it fits is mr_value_coerce's matter. */
+bool mr_value_read_text(struct mr_value text, struct mr_type type, struct mr_arena *ar, struct mr_value *out);
+
 /* Canonical text of a value, as a text column of ours holds it: digits as they stood, true/false, dates and times
  * ISO (instants in UTC with Z), bytes base64, bits as digits, uuid lower case, JSON as it stands. NULL appends
  * nothing. */
