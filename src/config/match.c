@@ -1,0 +1,136 @@
+/* Which settings hold for a table and for a column. */
+#include "option.h"
+
+#include <millrace/base/buf.h>
+
+/* `*` is any bytes, `?` any one byte; linear in the text for each star. */
+static bool matches(const char *pattern_z, struct mr_str text)
+{
+    const char *p = pattern_z, *star = NULL;
+    size_t i = 0, star_at = 0;
+
+    while (i < text.len) {
+        if (*p == '*') {
+            star = p++;
+            star_at = i;
+        } else if (*p && (*p == '?' || *p == text.ptr[i])) {
+            p++;
+            i++;
+        } else if (star) {
+            p = star + 1;
+            i = ++star_at;
+        } else {
+            return false;
+        }
+    }
+    while (*p == '*')
+        p++;
+    return *p == 0;
+}
+
+/* How well a pattern fits a name: 0 not at all. An exact name wins over every pattern, a longer one over a shorter. */
+static size_t score(const char *pattern_z, struct mr_str full, struct mr_str bare)
+{
+    size_t len = strlen(pattern_z);
+    if (mr_str_eq_z(full, pattern_z) || mr_str_eq_z(bare, pattern_z))
+        return SIZE_MAX / 2 + len;
+    if (matches(pattern_z, full) || matches(pattern_z, bare))
+        return len + 1;
+    return 0;
+}
+
+/* database.table.path, without the parts that are empty; `buf` holds it. */
+static struct mr_str full_name(struct mr_str database, struct mr_str table, struct mr_str path,
+                               struct mr_buf *buf)
+{
+    const struct mr_str parts[] = {database, table, path};
+    mr_buf_clear(buf);
+    for (size_t i = 0; i < 3; i++) {
+        if (parts[i].len == 0)
+            continue;
+        if (buf->len > 0)
+            mr_buf_append_char(buf, '.');
+        mr_buf_append_str(buf, parts[i]);
+    }
+    return mr_buf_str(buf);
+}
+
+void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
+                     struct mr_table_settings *out)
+{
+    struct mr_buf buf = MR_BUF_INIT(MR_CONFIG_MAX_TEXT);
+    struct mr_str full = full_name(database, table, (struct mr_str){0}, &buf);
+    size_t key_score = 0, delete_score = 0, policy_score = 0, missing_score = 0;
+
+    *out = (struct mr_table_settings){.key_mode = MR_KEY_RECORD, .delete_mode = MR_DELETE_HARD,
+                                      .policy = cfg->policy, .missing = MR_MISSING_NULL};
+    for (size_t i = 0; i < cfg->table_count; i++) {
+        const struct mr_table_rule *rule = &cfg->tables[i];
+        size_t fit = score(rule->pattern, full, table);
+        if (fit == 0)
+            continue;
+        /* Of two that fit equally well the later one wins. */
+        if (rule->key_mode != MR_KEY_UNSET && fit >= key_score) {
+            key_score = fit;
+            out->key_mode = rule->key_mode;
+            out->key_fields = rule->key_fields;
+        }
+        if (rule->delete_mode != MR_DELETE_UNSET && fit >= delete_score) {
+            delete_score = fit;
+            out->delete_mode = rule->delete_mode;
+        }
+        if (rule->policy != MR_POLICY_UNSET && fit >= policy_score) {
+            policy_score = fit;
+            out->policy = rule->policy;
+        }
+        if (rule->missing != MR_MISSING_UNSET && fit >= missing_score) {
+            missing_score = fit;
+            out->missing = rule->missing;
+        }
+    }
+    mr_buf_free(&buf);
+}
+
+void mr_config_column(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
+                      struct mr_str path, struct mr_type *type, enum mr_policy *policy)
+{
+    *type = MR_TYPE(MR_T_NONE);
+    *policy = MR_POLICY_UNSET;
+    if (cfg->column_count == 0)
+        return;
+
+    struct mr_buf full_buf = MR_BUF_INIT(MR_CONFIG_MAX_TEXT), bare_buf = MR_BUF_INIT(MR_CONFIG_MAX_TEXT);
+    struct mr_str full = full_name(database, table, path, &full_buf);
+    struct mr_str bare = full_name((struct mr_str){0}, table, path, &bare_buf);
+    size_t type_score = 0, policy_score = 0;
+    for (size_t i = 0; i < cfg->column_count; i++) {
+        const struct mr_column_rule *rule = &cfg->columns[i];
+        size_t fit = score(rule->name, full, bare);
+        if (fit == 0)
+            continue;
+        if (rule->type.kind != MR_T_NONE && fit >= type_score) {
+            type_score = fit;
+            *type = rule->type;
+        }
+        if (rule->policy != MR_POLICY_UNSET && fit >= policy_score) {
+            policy_score = fit;
+            *policy = rule->policy;
+        }
+    }
+    mr_buf_free(&full_buf);
+    mr_buf_free(&bare_buf);
+}
+
+bool mr_config_wants_key_text(const struct mr_config *cfg)
+{
+    for (size_t i = 0; i < cfg->table_count; i++) {
+        if (cfg->tables[i].key_mode == MR_KEY_RECORD_TEXT)
+            return true;
+    }
+    return false;
+}
+
+const char *mr_policy_name(enum mr_policy policy)
+{
+    return policy == MR_POLICY_UNSET ? "unset" : mr_word_name(mr_policy_words, policy);
+}
