@@ -1,0 +1,48 @@
+/* What the two files of the MongoDB envelope decoder share. */
+#ifndef MILLRACE_DECODE_MONGODB_PARTS_H
+#define MILLRACE_DECODE_MONGODB_PARTS_H
+
+#include "debezium_mongodb.h"
+#include "extjson.h"
+
+struct mr_debezium_mongodb {
+    const struct mr_config *cfg;
+    struct mr_json_reader *reader; /* for the texts inside the envelope, one after another */
+    struct mr_extjson ej;
+    bool wants_key_text;
+};
+
+/* One event on its way. */
+struct mr_mongodb_event {
+    struct mr_debezium_mongodb *mg;
+    const struct mr_json_doc *doc;
+    uint32_t envelope;
+    struct mr_arena *ar;
+    struct mr_field_list key, before, after, removed;
+};
+
+/* NONE or null. */
+bool mr_mongodb_is_null(const struct mr_json_doc *doc, uint32_t node);
+
+/* The Extended JSON that a STRING node holds, or the node itself if a producer has put it there unquoted. *inner is valid until the next
+ * call. DATA bad_json, naming `what`. */
+enum mr_status mr_mongodb_open(struct mr_debezium_mongodb *mg, const struct mr_json_doc *doc,
+                               uint32_t node, const char *what_z, struct mr_arena *ar,
+                               struct mr_json_doc *inner, uint32_t *root, struct mr_error *err)
+    MR_MUST_CHECK;
+/* The same; DATA bad_image if it is no document. */
+enum mr_status mr_mongodb_open_document(struct mr_debezium_mongodb *mg, const struct mr_json_doc *doc,
+                                        uint32_t node, const char *what_z, struct mr_arena *ar,
+                                        struct mr_json_doc *inner, uint32_t *root, struct mr_error *err)
+    MR_MUST_CHECK;
+/* A whole document as fields, its _id in any case. */
+void mr_mongodb_document_fields(struct mr_debezium_mongodb *mg, const struct mr_json_doc *doc,
+                                uint32_t root, struct mr_arena *ar, struct mr_field_list *out);
+
+/* updateDescription and the oplog era's patch, into after and removed. *partial is false if a patch turns out to be a whole document. */
+enum mr_status mr_mongodb_read_description(struct mr_mongodb_event *mev, uint32_t description,
+                                           bool *partial, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_mongodb_read_patch(struct mr_mongodb_event *mev, uint32_t patch, bool *partial,
+                                     struct mr_error *err) MR_MUST_CHECK;
+
+#endif

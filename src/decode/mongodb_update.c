@@ -1,0 +1,174 @@
+/* Partial updates: names of updates to paths of columns. A name like "address.city" is a path into the document. It can be applied where
+ * documents are flattened; what would need the stored document (a position in an array, a truncated array, a member of a JSON column) is
+ * refused as a whole, since a part of it would be a wrong value. */
+#include "mongodb_parts.h"
+
+/* Beyond this a full document keeps its inner part as JSON (mr_flatten_may), so a path cannot reach into it. */
+#define MAX_UPDATE_PATH ((size_t)1024)
+
+static enum mr_status needs_document(struct mr_str name, const char *why_z, struct mr_error *err)
+{
+    mr_fail_data(err, MR_CODE_UNSUPPORTED, "the update of \"%.*s\" cannot be applied without the document: %s",
+                 MR_STR_FMT(mr_str_of(name.ptr, name.len < 200 ? name.len : 200)), why_z);
+    mr_error_hint(err, "let the connector send full documents: capture.mode "
+                       "change_streams_update_full or change_streams_update_full_with_pre_image");
+    mr_error_field(err, name.ptr, name.len);
+    return MR_E_DATA;
+}
+
+/* Digits as MongoDB writes a position in an array. A document's member can look the same, and nobody can tell. */
+static bool is_position(struct mr_str segment)
+{
+    if (segment.len == 0 || (segment.len > 1 && segment.ptr[0] == '0'))
+        return false;
+    for (size_t i = 0; i < segment.len; i++) {
+        if (segment.ptr[i] < '0' || segment.ptr[i] > '9')
+            return false;
+    }
+    return true;
+}
+
+/* Can a column stand for that name? */
+static enum mr_status check_name(const struct mr_config *cfg, struct mr_str name, struct mr_error *err)
+{
+    ptrdiff_t dot = mr_str_find(name, '.');
+
+    if (dot < 0)
+        return MR_OK;
+    if (!cfg->flatten_struct)
+        return needs_document(name, "it reaches into a JSON column", err);
+    if (name.len > MAX_UPDATE_PATH)
+        return needs_document(name, "its path is too long", err);
+    struct mr_str rest = name;
+    while (dot >= 0) {
+        rest = mr_str_of(rest.ptr + dot + 1, rest.len - (size_t)dot - 1);
+        dot = mr_str_find(rest, '.');
+        if (is_position(dot < 0 ? rest : mr_str_of(rest.ptr, (size_t)dot)))
+            return needs_document(name, "it names a position in an array", err);
+    }
+    return MR_OK;
+}
+
+/* Dots of the name are the path's own; only backslashes have to be escaped. */
+static struct mr_str update_path(struct mr_str name, struct mr_arena *ar)
+{
+    size_t extra = 0, len = 0;
+
+    for (size_t i = 0; i < name.len; i++)
+        extra += name.ptr[i] == '\\';
+    if (extra == 0)
+        return name;
+    char *out = mr_arena_alloc(ar, name.len + extra);
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.ptr[i] == '\\')
+            out[len++] = '\\';
+        out[len++] = name.ptr[i];
+    }
+    return mr_str_of(out, len);
+}
+
+static void remove_path(struct mr_mongodb_event *mev, struct mr_str path)
+{
+    mr_field_add(&mev->removed, mev->ar, path, MR_TYPE(MR_T_NONE), mr_value_null());
+}
+
+/* Members of `set`, each a name and its new value. The new value replaces all that was at and below the name: flattened, the old columns
+ * go first. */
+static enum mr_status read_set(struct mr_mongodb_event *mev, const struct mr_json_doc *doc, uint32_t set,
+                               struct mr_error *err)
+{
+    const struct mr_config *cfg = mev->mg->cfg;
+
+    for (uint32_t n = mr_json_first(doc, set); n != MR_JSON_NONE; n = mr_json_next_in(doc, set, n)) {
+        if (mr_json_is_shadowed(doc, set, n))
+            continue;
+        struct mr_str name = mr_json_string(doc, n, mev->ar, NULL);
+        MR_TRY(check_name(cfg, name, err));
+        struct mr_str path = update_path(name, mev->ar);
+        size_t before = mev->after.count;
+        mr_extjson_field(&mev->mg->ej, doc, n + 1, path, mev->ar, &mev->after);
+        if (cfg->flatten_struct || mev->after.count == before)
+            remove_path(mev, path);
+    }
+    return MR_OK;
+}
+
+static enum mr_status read_removed(struct mr_mongodb_event *mev, uint32_t names, struct mr_error *err)
+{
+    const struct mr_json_doc *doc = mev->doc;
+
+    if (mr_mongodb_is_null(doc, names))
+        return MR_OK;
+    if (!mr_json_is(doc, names, MR_J_ARRAY))
+        return mr_fail_data(err, MR_CODE_BAD_IMAGE, "updateDescription.removedFields is no array");
+    for (uint32_t n = mr_json_first(doc, names); n != MR_JSON_NONE; n = mr_json_next_in(doc, names, n)) {
+        if (!mr_json_is(doc, n, MR_J_STRING))
+            return mr_fail_data(err, MR_CODE_BAD_IMAGE, "updateDescription.removedFields holds something that is no text");
+        struct mr_str name = mr_json_string(doc, n, mev->ar, NULL);
+        MR_TRY(check_name(mev->mg->cfg, name, err));
+        remove_path(mev, update_path(name, mev->ar));
+    }
+    return MR_OK;
+}
+
+enum mr_status mr_mongodb_read_description(struct mr_mongodb_event *mev, uint32_t description,
+                                           bool *partial, struct mr_error *err)
+{
+    const struct mr_json_doc *doc = mev->doc;
+
+    if (!mr_json_is(doc, description, MR_J_OBJECT))
+        return mr_fail_data(err, MR_CODE_BAD_IMAGE, "updateDescription is no object");
+    *partial = true;
+
+    uint32_t truncated = mr_json_first(doc, MR_JSON_MEMBER(doc, description, "truncatedArrays"));
+    if (truncated != MR_JSON_NONE) {
+        struct mr_str field = mr_json_string(doc, MR_JSON_MEMBER(doc, truncated, "field"), mev->ar, NULL);
+        return needs_document(field, "an array is cut short", err);
+    }
+    MR_TRY(read_removed(mev, MR_JSON_MEMBER(doc, description, "removedFields"), err));
+
+    uint32_t updated = MR_JSON_MEMBER(doc, description, "updatedFields"), root;
+    struct mr_json_doc inner;
+    if (mr_mongodb_is_null(doc, updated))
+        return MR_OK;
+    MR_TRY(mr_mongodb_open_document(mev->mg, doc, updated, "updateDescription.updatedFields", mev->ar,
+                                    &inner, &root, err));
+    return read_set(mev, &inner, root, err);
+}
+
+/* {"$set": {…}, "$unset": {…}}, with "$v" beside them. */
+static enum mr_status read_operators(struct mr_mongodb_event *mev, const struct mr_json_doc *doc,
+                                     uint32_t patch, struct mr_error *err)
+{
+    for (uint32_t n = mr_json_first(doc, patch); n != MR_JSON_NONE; n = mr_json_next_in(doc, patch, n)) {
+        if (mr_json_is_shadowed(doc, patch, n) || mr_json_string_is(doc, n, MR_STR("$v")))
+            continue;
+        if (mr_json_string_is(doc, n, MR_STR("$set"))) {
+            MR_TRY(read_set(mev, doc, n + 1, err));
+            continue;
+        }
+        if (!mr_json_string_is(doc, n, MR_STR("$unset")))
+            return needs_document(mr_json_string(doc, n, mev->ar, NULL), "patch holds more than $set and $unset", err);
+        for (uint32_t u = mr_json_first(doc, n + 1); u != MR_JSON_NONE; u = mr_json_next_in(doc, n + 1, u)) {
+            struct mr_str name = mr_json_string(doc, u, mev->ar, NULL);
+            MR_TRY(check_name(mev->mg->cfg, name, err));
+            remove_path(mev, update_path(name, mev->ar));
+        }
+    }
+    return MR_OK;
+}
+
+enum mr_status mr_mongodb_read_patch(struct mr_mongodb_event *mev, uint32_t patch, bool *partial,
+                                     struct mr_error *err)
+{
+    struct mr_json_doc inner;
+    uint32_t root;
+
+    MR_TRY(mr_mongodb_open_document(mev->mg, mev->doc, patch, "patch", mev->ar, &inner, &root, err));
+    struct mr_str first = mr_json_string(&inner, mr_json_first(&inner, root), mev->ar, NULL);
+    *partial = first.len > 0 && first.ptr[0] == '$';
+    if (*partial)
+        return read_operators(mev, &inner, root, err);
+    mr_mongodb_document_fields(mev->mg, &inner, root, mev->ar, &mev->after);
+    return MR_OK;
+}
