@@ -77,8 +77,9 @@ static enum mr_status try_part(struct run *run, const struct mr_job_table *jt, s
     return ops->rollback_savepoint(run->sink, &ignored) == MR_OK ? MR_OK : MR_E_ENV;
 }
 
-/* Ranges still to be tried, last first; depth is bounded by halving and by the row the server names. */
-#define MAX_RANGES 128
+/* Ranges still to be tried, last first. Each split leaves at most two ranges behind; where the server names the row they shrink by at least
+ * one, so the bound is kept by halving when the stack gets long. */
+#define MAX_RANGES 256
 struct ranges {
     size_t from[MAX_RANGES], end[MAX_RANGES];
     size_t count;
@@ -94,7 +95,7 @@ static void push(struct ranges *r, size_t from, size_t end)
 
 static void split(struct ranges *r, size_t from, size_t end, int64_t row)
 {
-    if (row >= 0 && (size_t)row < end - from) {
+    if (row >= 0 && (size_t)row < end - from && r->count < MAX_RANGES / 2) {
         push(r, from + (size_t)row + 1, end);
         push(r, from + (size_t)row, from + (size_t)row + 1);
         push(r, from, from + (size_t)row);
@@ -110,15 +111,40 @@ static bool is_foreign_key_error(const struct mr_error *err)
     return strcmp(err->native, "23503") == 0 || strcmp(err->native, "787") == 0; /* SQLITE_CONSTRAINT_FOREIGNKEY */
 }
 
-/* Apply a table in pieces until every refused row stands alone. Rows that miss their foreign key are left for a second round
- * (`deferred`), when the other tables are in. */
-static enum mr_status isolate_table(struct run *run, const struct mr_job_table *jt, bool *deferred)
+/* Rows of a table that missed their foreign key: tried once more when the other tables are in. */
+struct deferred {
+    size_t *rows;
+    size_t count;
+};
+
+/* A row that was refused standing alone. */
+static enum mr_status settle_row(struct run *run, const struct mr_job_table *jt, size_t row, struct deferred *later)
+{
+    if (later != NULL && is_foreign_key_error(run->err)) {
+        later->rows[later->count++] = row;
+        return MR_OK;
+    }
+    if (jt->merged[row] > 1) { /* which of its changes was it? The batch is made anew without folding */
+        run->job->want_unfolded = true;
+        return MR_E_DATA;
+    }
+    return bury_row(run, jt, &jt->rows.rows[row]);
+}
+
+static enum mr_status truncate_only(struct run *run, const struct mr_job_table *jt)
+{
+    struct mr_table_batch empty = {.tbl = jt->rows.tbl, .truncate_first = jt->rows.truncate_first};
+    return run->sink->ops->apply(run->sink, &empty, run->err);
+}
+
+/* Apply a table in pieces until every refused row stands alone. */
+static enum mr_status isolate_table(struct run *run, const struct mr_job_table *jt, struct deferred *later)
 {
     struct ranges r = {.count = 0};
-    bool second_round = deferred == NULL;
-    push(&r, 0, jt->rows.row_count);
     if (jt->rows.row_count == 0)
-        return run->sink->ops->apply(run->sink, &(struct mr_table_batch){.tbl = jt->rows.tbl, .truncate_first = jt->rows.truncate_first}, run->err);
+        return truncate_only(run, jt);
+    later->rows = mr_arena_alloc(run->job->ar, jt->rows.row_count * sizeof *later->rows);
+    push(&r, 0, jt->rows.row_count);
     while (r.count > 0) {
         size_t from = r.from[r.count - 1], end = r.end[r.count - 1];
         bool refused = false;
@@ -126,19 +152,10 @@ static enum mr_status isolate_table(struct run *run, const struct mr_job_table *
         MR_TRY(try_part(run, jt, from, end, &refused));
         if (!refused)
             continue;
-        if (end - from > 1 && r.count + 3 <= MAX_RANGES) {
+        if (end - from > 1)
             split(&r, from, end, run->err->row);
-            continue;
-        }
-        if (!second_round && is_foreign_key_error(run->err)) {
-            *deferred = true;
-            continue;
-        }
-        if (jt->merged[from] > 1) { /* which of its changes was it? The batch is made anew without folding */
-            run->job->want_unfolded = true;
-            return MR_E_DATA;
-        }
-        MR_TRY(bury_row(run, jt, &jt->rows.rows[from]));
+        else
+            MR_TRY(settle_row(run, jt, from, later));
     }
     return MR_OK;
 }
@@ -160,12 +177,18 @@ static enum mr_status apply_tables(struct run *run)
 
 static enum mr_status apply_isolated(struct run *run)
 {
-    bool *deferred = mr_arena_zalloc(run->job->ar, run->job->table_count + 1);
+    struct deferred *later = mr_arena_zalloc(run->job->ar, (run->job->table_count + 1) * sizeof *later);
     for (size_t i = 0; i < run->job->table_count; i++)
-        MR_TRY(isolate_table(run, &run->job->tables[i], &deferred[i]));
-    for (size_t i = 0; i < run->job->table_count; i++) /* parents are in now: upserts again are harmless */
-        if (deferred[i])
-            MR_TRY(isolate_table(run, &run->job->tables[i], NULL));
+        MR_TRY(isolate_table(run, &run->job->tables[i], &later[i]));
+    for (size_t i = 0; i < run->job->table_count; i++) {
+        for (size_t k = 0; k < later[i].count; k++) { /* their parents are in by now, or never */
+            size_t row = later[i].rows[k];
+            bool refused = false;
+            MR_TRY(try_part(run, &run->job->tables[i], row, row + 1, &refused));
+            if (refused)
+                MR_TRY(settle_row(run, &run->job->tables[i], row, NULL));
+        }
+    }
     return MR_OK;
 }
 

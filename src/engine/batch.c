@@ -10,12 +10,11 @@
 struct mr_batch *mr_batch_create(void)
 {
     struct mr_batch *batch = mr_xcalloc(1, sizeof *batch);
-    batch->rec_ar = mr_arena_create(1u << 20);
     batch->ar = mr_arena_create(1u << 20);
     return batch;
 }
 
-static void free_jobs(struct mr_batch *batch)
+void mr_batch_drop_jobs(struct mr_batch *batch)
 {
     for (size_t i = 0; i < batch->job_count; i++) {
         struct mr_job *job = &batch->jobs[i];
@@ -30,7 +29,7 @@ void mr_batch_destroy(struct mr_batch *batch)
 {
     if (batch == NULL)
         return;
-    free_jobs(batch);
+    mr_batch_drop_jobs(batch);
     mr_xfree(batch->jobs);
     mr_xfree(batch->records);
     mr_xfree(batch->rels);
@@ -38,14 +37,14 @@ void mr_batch_destroy(struct mr_batch *batch)
     mr_xfree(batch->notes);
     mr_xfree(batch->parts);
     mr_xfree(batch->part_to);
-    mr_arena_destroy(batch->rec_ar);
+    mr_xfree(batch->chunks);
     mr_arena_destroy(batch->ar);
     mr_xfree(batch);
 }
 
 void mr_batch_remake(struct mr_batch *batch, uint64_t seq)
 {
-    free_jobs(batch);
+    mr_batch_drop_jobs(batch);
     mr_arena_reset(batch->ar);
     batch->seq = seq;
     batch->rel_count = 0;
@@ -59,12 +58,28 @@ void mr_batch_remake(struct mr_batch *batch, uint64_t seq)
 void mr_batch_clear(struct mr_batch *batch, uint64_t seq)
 {
     mr_batch_remake(batch, seq);
-    mr_arena_reset(batch->rec_ar);
     batch->record_count = 0;
+    batch->chunk_count = 0;
     batch->bytes = 0;
     batch->barrier = false;
     batch->unfolded = false;
     batch->opened_ms = 0;
+}
+
+uint32_t mr_batch_take(struct mr_batch *batch, struct mr_chunk *chunk, const struct mr_record *rec)
+{
+    bool held = false;
+    for (size_t i = batch->chunk_count; i-- > 0 && !held;)
+        held = batch->chunks[i] == chunk;
+    if (!held) {
+        batch->chunks = mr_xgrow(batch->chunks, &batch->chunk_cap, batch->chunk_count + 1, sizeof *batch->chunks);
+        batch->chunks[batch->chunk_count++] = chunk;
+        chunk->refs++;
+    }
+    batch->records = mr_xgrow(batch->records, &batch->record_cap, batch->record_count + 1, sizeof *batch->records);
+    batch->records[batch->record_count] = *rec;
+    batch->bytes += rec->key.len + rec->value.len;
+    return (uint32_t)batch->record_count++;
 }
 
 void mr_batch_touch_part(struct mr_batch *batch, struct mr_part_state *part, int64_t to)

@@ -9,6 +9,14 @@
 
 struct mr_batch;
 
+/* Records polled together. Batches take them from here; the chunk is released when the last batch that took some is done. Main thread only. */
+struct mr_chunk {
+    struct mr_arena *ar;
+    struct mr_record *records;
+    size_t count, next;  /* next: first not yet taken */
+    int refs;            /* batches that took some, and the engine while it reads from it */
+};
+
 /* One table's rows for one lane. */
 struct mr_job_table {
     struct mr_rel *rel;          /* main thread only */
@@ -42,9 +50,10 @@ struct mr_job {
 
 struct mr_batch {
     uint64_t seq;
-    struct mr_arena *rec_ar;     /* copies that belong to records */
+    struct mr_chunk **chunks;    /* whose records these are */
+    size_t chunk_count, chunk_cap;
     struct mr_arena *ar;         /* everything made of them; reset when the batch is made anew */
-    struct mr_record *records;
+    struct mr_record *records;   /* shallow copies */
     size_t record_count, record_cap;
     size_t bytes;
     int64_t opened_ms;
@@ -68,7 +77,9 @@ struct mr_batch {
 
 struct mr_batch *mr_batch_create(void);
 void mr_batch_destroy(struct mr_batch *batch);
-/* Empty it for reuse: records must have been released. */
+/* Take a record (shallow) from a chunk; returns its index. */
+uint32_t mr_batch_take(struct mr_batch *batch, struct mr_chunk *chunk, const struct mr_record *rec);
+/* Empty it for reuse: its chunks must have been given back. */
 void mr_batch_clear(struct mr_batch *batch, uint64_t seq);
 /* Forget what was made of the records, keep the records. */
 void mr_batch_remake(struct mr_batch *batch, uint64_t seq);
@@ -82,6 +93,8 @@ struct mr_type_history_row *mr_batch_add_note(struct mr_batch *batch);
 /* Divide the batch into jobs: rows to lanes, coerced to their columns' types and sorted by key. Tables must have been published. A value that
  * does not coerce is a bug of the tracker and becomes a dead letter of its record. */
 void mr_batch_divide(struct mr_batch *batch, const struct mr_config *cfg, uint32_t lanes, int64_t schema_epoch);
+/* Give the jobs up (done, or to be made anew). */
+void mr_batch_drop_jobs(struct mr_batch *batch);
 
 /* The lane of a key. */
 uint32_t mr_lane_of(const struct mr_rel *rel, uint64_t key_hash, uint32_t lanes);

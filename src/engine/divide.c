@@ -154,13 +154,13 @@ static void fill_table(struct mr_batch *batch, struct mr_job *job, const struct 
     }
 }
 
-static void fill_moves(struct mr_batch *batch, struct mr_job *job, uint32_t lanes)
+static void fill_moves(struct mr_batch *batch, struct mr_job *job)
 {
-    uint32_t first = job->all_lanes ? 0 : job->lane;
-    uint32_t end = job->all_lanes ? lanes : job->lane + 1;
-    job->moves = mr_arena_alloc(job->ar, (batch->part_count * (end - first) + 1) * sizeof *job->moves);
+    job->moves = mr_arena_alloc(job->ar, (batch->part_count * MR_MAX_LANES + 1) * sizeof *job->moves);
     for (size_t p = 0; p < batch->part_count; p++) {
         struct mr_part_state *ps = batch->parts[p];
+        uint32_t first = job->all_lanes ? 0 : job->lane;
+        uint32_t end = job->all_lanes ? ps->lanes : job->lane + 1;
         for (uint32_t lane = first; lane < end; lane++) {
             if (batch->part_to[p] <= ps->dispatched[lane])
                 continue; /* this lane is further already (catching up) */
@@ -196,6 +196,6 @@ void mr_batch_divide(struct mr_batch *batch, const struct mr_config *cfg, uint32
         for (size_t r = 0; r < batch->rel_count; r++)
             if (batch->rels[r]->fold != NULL && batch->rels[r]->tbl != NULL)
                 fill_table(batch, job, cfg, batch->rels[r]);
-        fill_moves(batch, job, lanes);
+        fill_moves(batch, job);
     }
 }

@@ -240,12 +240,8 @@ enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, ui
         if (lane_zero)
             bury(in, batch, rec, NULL, none, err);
         status = MR_OK;
-    } else if (status == MR_OK && needs_barrier(in)) {
-        *barrier = true;
-        *split = batch->part_count > 0;
-        if (!*split)
-            status = take_changes(in, batch, index, part, &v, split, err);
     } else if (status == MR_OK) {
+        *barrier = needs_barrier(in);
         status = take_changes(in, batch, index, part, &v, split, err);
     }
     if (status == MR_E_DATA && strcmp(err->code, MR_CODE_NO_TABLE) == 0) {

@@ -29,9 +29,9 @@ struct mr_intake {
 void mr_intake_init(struct mr_intake *in, const struct mr_config *cfg);
 void mr_intake_free(struct mr_intake *in);
 
-/* Take records[index] of the batch in. *split: the record must begin a new batch (a barrier, or the table's key changes): nothing was taken,
- * finish this batch first. *barrier: it must be alone in its batch, applied by one lane for all. Statuses: OK (a dead letter is OK); ENV,
- * CONFIG, BUG; DATA only under policy `fail`. */
+/* Take records[index] of the batch in. *split: the record must begin a new batch (the table's key changes): finish this batch first; if the record
+ * has several changes some may have been folded already, so the batch must be made anew without it. *barrier: with several lanes the batch
+ * must be applied by one for all. Statuses: OK (a dead letter is OK); ENV, CONFIG, BUG; DATA only under policy `fail`. */
 enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, uint32_t index,
                                 struct mr_part_state *part, bool *split, bool *barrier, struct mr_error *err)
     MR_MUST_CHECK;

@@ -31,10 +31,19 @@ void mr_parts_free(struct mr_parts *parts)
     *parts = (struct mr_parts){0};
 }
 
-bool mr_part_lanes_equal(const struct mr_part_state *state, uint32_t lanes)
+bool mr_part_lanes_equal(const struct mr_part_state *state)
 {
-    for (uint32_t i = 1; i < lanes; i++)
+    for (uint32_t i = 1; i < state->lanes; i++)
         if (state->committed[i] != state->committed[0])
             return false;
     return true;
+}
+
+int64_t mr_part_resume(const struct mr_part_state *state)
+{
+    int64_t lowest = state->committed[0];
+    for (uint32_t i = 1; i < state->lanes; i++)
+        if (state->committed[i] < lowest)
+            lowest = state->committed[i];
+    return lowest;
 }

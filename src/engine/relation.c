@@ -66,6 +66,7 @@ static void destroy_rel(void *value)
     struct mr_rel *rel = value;
     mr_tracker_destroy(rel->tk);
     mr_table_unref(rel->tbl);
+    mr_xfree(rel->known);
     mr_xfree(rel);
 }
 
@@ -153,6 +154,14 @@ static enum mr_status on_column(void *ctx, const struct mr_tracked_column *col, 
     return MR_OK;
 }
 
+void mr_rel_remember_types(struct mr_rel *rel)
+{
+    rel->known_count = mr_tracker_count(rel->tk);
+    rel->known = mr_xrealloc(rel->known, (rel->known_count + 1) * sizeof *rel->known);
+    for (size_t i = 0; i < rel->known_count; i++)
+        rel->known[i] = mr_tracker_column(rel->tk, i)->type;
+}
+
 /* Columns from the control tables, then what the catalog really has. */
 static enum mr_status restore(struct mr_relations *rels, struct mr_sink *sink, struct mr_rel *rel,
                               const struct stored *st, struct mr_error *err)
@@ -166,6 +175,7 @@ static enum mr_status restore(struct mr_relations *rels, struct mr_sink *sink, s
         mr_tracker_set_key(rel->tk, st->key_paths, st->key_count);
         rel->created_by_us = st->created_by_us;
         rel->saved = true;
+        mr_rel_remember_types(rel);
     }
     MR_TRY_DONE(rels->sink_ops->describe_table(sink, rel->target_schema, rel->target_table, ar, &now, err));
     rel->exists = now.exists;
@@ -283,8 +293,7 @@ enum mr_status mr_relations_get(struct mr_relations *rels, struct mr_sink *sink,
         rel->topic = mr_arena_copy(rels->ar, ids.topic);
         enum mr_status status = make_rel(rels, sink, relation, rec, rel, err);
         if (status != MR_OK) {
-            mr_tracker_destroy(rel->tk);
-            mr_xfree(rel);
+            destroy_rel(rel);
             return status;
         }
         mr_map_put(rels->rels, mr_buf_str(&rels->key), rel);

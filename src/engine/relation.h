@@ -20,6 +20,8 @@ struct mr_rel {
     bool exists;                           /* in the catalog */
     bool created_by_us;
     bool saved;                            /* has its row in tracked_table */
+    struct mr_type *known;                 /* column types as the control tables have them; owned */
+    size_t known_count;
     bool has_other_unique, has_foreign_keys;
     bool shape_dirty;                      /* the wanted table differs from what the target holds */
     uint64_t rows_seen, rows_dead;         /* for plan */
@@ -41,6 +43,8 @@ enum mr_status mr_relations_load(struct mr_relations *rels, struct mr_sink *sink
 /* Forget every tracker (another instance changed the schema): they are read again when needed. */
 enum mr_status mr_relations_reload(struct mr_relations *rels, struct mr_sink *sink, struct mr_error *err)
     MR_MUST_CHECK;
+/* The column types of `rel` are in the control tables now. */
+void mr_rel_remember_types(struct mr_rel *rel);
 /* The relation of a change; on first use its columns are read from the control tables and the catalog over `sink`. */
 enum mr_status mr_relations_get(struct mr_relations *rels, struct mr_sink *sink,
                                 const struct mr_relation *relation, const struct mr_record *rec,

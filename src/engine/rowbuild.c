@@ -302,7 +302,7 @@ static void fold_entry(struct build *b, struct mr_entry *e)
 {
     e->origin = b->origin;
     e->merged = 1;
-    e->lane = mr_lane_of(b->rel, e->hash, b->in->lanes);
+    e->lane = mr_lane_of(b->rel, e->hash, b->part->lanes);
     struct mr_fold *fold = mr_batch_fold(b->batch, b->rel);
     if (!is_skipped_lane(b, e->lane))
         mr_fold_add(fold, b->batch->ar, e);

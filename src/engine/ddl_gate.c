@@ -1,0 +1,237 @@
+/* The DDL gate: see ddl_gate.h. */
+#include "ddl_gate.h"
+
+#include <millrace/base/fault.h>
+#include <millrace/base/log.h>
+#include <millrace/base/mem.h>
+
+#include "control.h"
+
+struct bring {
+    struct mr_gate *gate;
+    struct mr_rel *rel;
+    struct mr_table *want;
+    struct mr_catalog_table now;
+    struct mr_ddl_step *steps;
+    size_t step_count;
+    struct mr_arena *ar;
+    struct mr_error *err;
+};
+
+/* The event that made a step necessary: the column's own, or the one that changed the shape. */
+static struct mr_place place_of(const struct bring *b, const struct mr_ddl_step *step)
+{
+    if (step->kind == MR_DDL_ADD_COLUMN)
+        return mr_tracker_column(b->rel->tk, step->column)->first;
+    if (step->kind == MR_DDL_ALTER_TYPE && mr_tracker_column(b->rel->tk, step->column)->widened.topic.len > 0)
+        return mr_tracker_column(b->rel->tk, step->column)->widened;
+    if (mr_tracker_count(b->rel->tk) > 0)
+        return mr_tracker_column(b->rel->tk, 0)->first;
+    return (struct mr_place){.partition = -1, .offset = -1};
+}
+
+static enum mr_status run_step(struct bring *b, const struct mr_ddl_step *step)
+{
+    struct mr_sink *sink = b->gate->control;
+    struct mr_str statement = {0};
+    MR_TRY(sink->ops->ddl(sink, step, &b->now, b->ar, &statement, b->err));
+    struct mr_place place = place_of(b, step);
+    struct mr_ddl_history_row row = {
+        .target_schema = b->rel->target_schema,
+        .target_table = b->rel->target_table,
+        .statement = statement,
+        .reason = step->reason,
+        .rewrite = sink->ops->dialect->cost(step, sink->ops->server(sink)) == MR_COST_REWRITE,
+        .topic = place.topic,
+        .partition = place.partition,
+        .offset = place.offset,
+    };
+    mr_log(MR_LOG_INFO, "ddl", MR_KV_STR("table", b->rel->target_table), MR_KV_STR("statement", statement),
+           MR_KV_STR("reason", step->reason));
+    return mr_control_ddl_history_add(sink, &row, b->err);
+}
+
+static enum mr_status save_table(struct bring *b)
+{
+    const struct mr_str *key = NULL;
+    size_t key_count = mr_tracker_key(b->rel->tk, &key);
+    struct mr_tracked_table row = {
+        .target_schema = b->rel->target_schema,
+        .target_table = b->rel->target_table,
+        .database = b->rel->database,
+        .table = b->rel->table,
+        .topic = b->rel->topic,
+        .key_paths = key,
+        .key_count = key_count,
+        .created_by_us = b->rel->created_by_us || !b->rel->exists,
+    };
+    return mr_control_table_save(b->gate->control, &row, b->err);
+}
+
+/* One history line for each column that is new or widened. */
+static enum mr_status save_history(struct bring *b, const struct mr_tracked_column *col, uint32_t index, bool *any)
+{
+    bool is_known = index < b->rel->known_count;
+    bool is_widened = is_known && !mr_type_eq(b->rel->known[index], col->type);
+    if (is_known && !is_widened)
+        return MR_OK;
+    *any = true;
+    char from[32] = "", to[32];
+    const struct mr_place *place = is_widened ? &col->widened : &col->first;
+    struct mr_type_history_row row = {
+        .target_schema = b->rel->target_schema,
+        .target_table = b->rel->target_table,
+        .column = col->name,
+        .path = col->path,
+        .event = is_widened ? MR_TYPE_EVENT_WIDENED : MR_TYPE_EVENT_CREATED,
+        .from_type = is_widened ? mr_str_z(mr_type_text(b->rel->known[index], from)) : (struct mr_str){0},
+        .to_type = mr_str_z(mr_type_text(col->type, to)),
+        .topic = place->topic,
+        .partition = place->partition,
+        .offset = place->offset,
+    };
+    return mr_control_type_history_add(b->gate->control, &row, 1, b->err);
+}
+
+static enum mr_status save_columns(struct mr_gate *gate, struct mr_rel *rel, struct mr_arena *ar,
+                                   struct mr_error *err)
+{
+    size_t n = mr_tracker_count(rel->tk), count = 0;
+    const struct mr_tracked_column **cols = mr_arena_alloc(ar, (n + 1) * sizeof *cols);
+    uint32_t *index = mr_arena_alloc(ar, (n + 1) * sizeof *index);
+    for (size_t i = 0; i < n; i++) {
+        const struct mr_tracked_column *col = mr_tracker_column(rel->tk, i);
+        if (!col->dirty)
+            continue;
+        cols[count] = col;
+        index[count++] = (uint32_t)i;
+    }
+    if (count == 0)
+        return MR_OK;
+    return mr_control_columns_save(gate->control, rel->target_schema, rel->target_table, cols, index, count, err);
+}
+
+static enum mr_status check_allowed(struct bring *b, bool *refused)
+{
+    const struct mr_dialect *dialect = b->gate->control->ops->dialect;
+    struct mr_buf text = MR_BUF_INIT(1u << 20);
+    for (size_t i = 0; i < b->step_count; i++) {
+        if (mr_ddl_allowed(&b->steps[i], b->gate->cfg->evolve))
+            continue;
+        *refused = true;
+        if (text.len > 0)
+            mr_buf_append_char(&text, '\n');
+        dialect->render(&b->steps[i], &b->now, b->gate->control->ops->server(b->gate->control), &text);
+        mr_buf_append_char(&text, ';');
+    }
+    enum mr_status status = MR_OK;
+    if (*refused) {
+        status = mr_fail_data(b->err, MR_CODE_REFUSED, "%.*s: the table must change, and target.evolve forbids it",
+                              MR_STR_FMT(b->rel->source_name));
+        mr_error_hint(b->err, "run this in the target, or set target.evolve=full: %.*s", MR_STR_FMT(mr_buf_str(&text)));
+    }
+    mr_buf_free(&text);
+    return status;
+}
+
+static enum mr_status record_everything(struct bring *b)
+{
+    bool changed = b->step_count > 0 || !b->rel->saved;
+    MR_TRY(save_table(b));
+    size_t n = mr_tracker_count(b->rel->tk);
+    for (size_t i = 0; i < n; i++)
+        MR_TRY(save_history(b, mr_tracker_column(b->rel->tk, i), (uint32_t)i, &changed));
+    MR_TRY(save_columns(b->gate, b->rel, b->ar, b->err));
+    if (changed) /* other instances must learn of it */
+        MR_TRY(mr_control_raise_schema_epoch(b->gate->control, &b->gate->schema_epoch, b->err));
+    return MR_OK;
+}
+
+/* Inside the gate and its transaction: plan against the catalog, run, record. */
+static enum mr_status change_target(struct bring *b, bool *stale, bool *refused)
+{
+    struct mr_sink *sink = b->gate->control;
+    int64_t epoch = 0;
+    MR_TRY(mr_control_schema_epoch(sink, &epoch, b->err));
+    if (epoch != b->gate->schema_epoch) {
+        b->gate->schema_epoch = epoch;
+        *stale = true;
+        return MR_OK;
+    }
+    MR_TRY(sink->ops->describe_table(sink, b->rel->target_schema, b->rel->target_table, b->ar, &b->now, b->err));
+    b->rel->exists = b->now.exists;
+    MR_TRY(mr_evolve_diff(b->want, &b->now, b->rel->created_by_us, sink->ops->dialect, b->ar, &b->steps,
+                          &b->step_count, b->err));
+    MR_TRY(check_allowed(b, refused));
+    for (size_t i = 0; i < b->step_count; i++) {
+        MR_TRY(run_step(b, &b->steps[i]));
+        MR_FAULT("after_ddl_step");
+    }
+    return record_everything(b);
+}
+
+static enum mr_status in_transaction(struct bring *b, bool *stale, bool *refused)
+{
+    struct mr_sink *sink = b->gate->control;
+    int64_t epoch_before = b->gate->schema_epoch;
+    MR_TRY(sink->ops->begin(sink, b->err));
+    enum mr_status status = change_target(b, stale, refused);
+    if (status == MR_OK && !*stale)
+        status = sink->ops->commit(sink, b->err);
+    else
+        sink->ops->rollback(sink);
+    if (status != MR_OK && !*stale)
+        b->gate->schema_epoch = epoch_before;
+    MR_FAULT("after_ddl");
+    return status;
+}
+
+/* The target holds the wanted table now. */
+static void publish(struct bring *b)
+{
+    struct mr_rel *rel = b->rel;
+    b->gate->steps_run += b->step_count;
+    rel->created_by_us = rel->created_by_us || !rel->exists;
+    rel->exists = true;
+    rel->saved = true;
+    rel->shape_dirty = false;
+    b->want->exists = true;
+    b->want->has_other_unique = rel->has_other_unique;
+    b->want->has_foreign_keys = rel->has_foreign_keys;
+    mr_table_unref(rel->tbl);
+    rel->tbl = b->want;
+    mr_tracker_saved(rel->tk);
+    mr_rel_remember_types(rel);
+}
+
+enum mr_status mr_gate_bring(struct mr_gate *gate, struct mr_rel *rel, bool *stale, bool *refused,
+                             struct mr_error *err)
+{
+    *stale = *refused = false;
+    struct bring b = {.gate = gate, .rel = rel, .err = err};
+    b.ar = mr_arena_create(0);
+    b.want = mr_tracker_publish(rel->tk);
+    enum mr_status status = gate->control->ops->gate_lock(gate->control, err);
+    if (status == MR_OK) {
+        status = in_transaction(&b, stale, refused);
+        gate->control->ops->gate_unlock(gate->control);
+    }
+    if (status == MR_OK && !*stale)
+        publish(&b);
+    else
+        mr_table_unref(b.want);
+    if (status != MR_OK)
+        rel->shape_dirty = true;
+    mr_arena_destroy(b.ar);
+    return status;
+}
+
+enum mr_status mr_gate_save_statistics(struct mr_gate *gate, struct mr_rel *rel, struct mr_error *err)
+{
+    struct mr_arena *ar = mr_arena_create(0);
+    enum mr_status status = save_columns(gate, rel, ar, err);
+    if (status == MR_OK)
+        mr_tracker_saved(rel->tk);
+    mr_arena_destroy(ar);
+    return status;
+}

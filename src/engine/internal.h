@@ -1,0 +1,101 @@
+/* The engine's own state, shared by its files: engine.c (life), flow.c (batches through the appliers), rebalance.c (partitions come and go),
+ * target.c (the control connection and waiting for the target). Everything here belongs to the main thread. */
+#ifndef MILLRACE_ENGINE_INTERNAL_H
+#define MILLRACE_ENGINE_INTERNAL_H
+
+#include <millrace/base/backoff.h>
+#include <millrace/engine.h>
+
+#include "applier.h"
+#include "ddl_gate.h"
+#include "intake.h"
+
+#define MR_MAX_IN_FLIGHT 2
+
+struct mr_engine {
+    const struct mr_engine_parts *parts;
+    const struct mr_config *cfg;
+    const struct mr_source_ops *source_ops;
+    const struct mr_sink_ops *sink_ops;
+    struct mr_str pipeline;
+    uint32_t lanes;
+
+    struct mr_source *source;
+    struct mr_sink *control;            /* NULL while the target does not answer */
+    struct mr_backoff backoff;
+    bool was_connected;                 /* the target has answered once */
+
+    struct mr_parts part_states;
+    struct mr_relations *rels;
+    struct mr_intake intake;
+    struct mr_gate gate;
+
+    struct mr_applier_shared shared;
+    struct mr_applier *appliers[MR_MAX_LANES];
+
+    struct mr_chunk *chunk;             /* being read from; NULL none */
+    struct mr_batch *open;              /* being filled; NULL none */
+    struct mr_batch *in_flight[MR_MAX_IN_FLIGHT]; /* oldest first */
+    size_t in_flight_count;
+    struct mr_batch **todo;             /* to be made anew, oldest first, before anything new is read */
+    size_t todo_count, todo_cap;
+    struct mr_batch *spare[4];
+    size_t spare_count;
+    uint64_t next_seq;
+    bool need_redo;                     /* something under way was refused: make it anew */
+    bool fenced;                        /* one of the refusals was FENCED */
+    unsigned fenced_in_vain;            /* fenced, and yet every epoch is ours: cannot go on for ever */
+    bool source_ended;
+    bool source_seen;                   /* it has answered once */
+    int64_t source_since_ms;            /* trying since */
+    int64_t refused_until_ms;           /* evolve forbids a step: not tried again before */
+    bool source_paused;
+    bool in_callback;                   /* inside the source's poll: no polling from here */
+    bool target_waiting;                /* inside a wait for the target */
+    struct mr_error fatal;              /* set with fatal.status: the run ends */
+
+    uint64_t window_records, window_dead; /* the breaker's */
+    int64_t last_progress_ms, last_statistics_ms;
+    struct mr_engine_stats *stats;
+    enum mr_unreachable *unreachable;
+};
+
+/* target.c: the control connection. */
+enum mr_status mr_engine_connect(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
+/* After ENV or BUSY from the control connection: wait (polling with paused partitions unless inside a callback), connect anew.
+ * OK: try again. Ends with STOPPED when asked to stop, with ENV when the first connection took too long. */
+enum mr_status mr_engine_wait_target(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
+/* Keep the group's membership alive without taking records. */
+void mr_engine_idle_poll(struct mr_engine *e, int timeout_ms);
+void mr_engine_progress(struct mr_engine *e);
+
+/* Run `call` (which uses e->control) until it does not fail for the target's sake. */
+#define MR_WITH_TARGET(e, status, err, call)                                                       \
+    do {                                                                                           \
+        (status) = (e)->control != NULL ? (call) : MR_E_ENV;                                       \
+        if ((status) != MR_E_ENV && (status) != MR_E_BUSY)                                         \
+            break;                                                                                 \
+        (status) = mr_engine_wait_target((e), (err));                                              \
+    } while ((status) == MR_OK)
+
+/* rebalance.c: the listener of the source. */
+struct mr_source_listener mr_engine_listener(struct mr_engine *e);
+/* After FENCED: find out which partitions are not ours any more and drop them. */
+enum mr_status mr_engine_drop_fenced(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
+/* Dropped partitions the group still gives us after the grace: FENCED. */
+enum mr_status mr_engine_check_dropped(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
+
+/* flow.c */
+/* Read and take in until the batch is due; dispatch it. OK with nothing read is fine. */
+enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
+/* Dispatch the open batch, if it has anything. It stays open if need_redo was set on the way. */
+enum mr_status mr_engine_flush(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
+/* Wait until every job under way is done, until the monotonic time `deadline_ms` (0 = no limit). Refused batches set need_redo or are fatal. */
+enum mr_status mr_engine_drain(struct mr_engine *e, int64_t deadline_ms, struct mr_error *err) MR_MUST_CHECK;
+/* Everything under way, and the open batch, goes back to `todo`; trackers are read again. */
+enum mr_status mr_engine_redo(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
+/* Save tracked columns' counts, if it is time (or `now`). */
+enum mr_status mr_engine_save_statistics(struct mr_engine *e, bool now, struct mr_error *err) MR_MUST_CHECK;
+void mr_engine_release_all(struct mr_engine *e);
+
+#endif
