@@ -97,15 +97,15 @@ void mr_error_prefix(struct mr_error *err, const char *fmt, ...)
     char text[sizeof(err->message) * 2];
     va_list args;
     va_start(args, fmt);
-    int n = vsnprintf(text, sizeof(err->message), fmt, args);
+    int n = vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    if (n < 0)
-        n = 0;
-    if ((size_t)n >= sizeof(err->message))
-        n = (int)sizeof(err->message) - 1;
+    size_t written = n < 0 ? 0 : (size_t)n;
+    if (written >= sizeof(text))
+        written = sizeof(text) - 1;
+    size_t front = mr_utf8_cut(mr_str_of(text, written), sizeof(err->message) - 1);
     size_t rest = strnlen(err->message, sizeof(err->message) - 1);
-    memcpy(text + n, err->message, rest);
-    set_text(err->message, sizeof(err->message), text, (size_t)n + rest);
+    memcpy(text + front, err->message, rest);
+    set_text(err->message, sizeof(err->message), text, front + rest);
 }
 
 const char *mr_status_name(enum mr_status status)

@@ -137,7 +137,7 @@ static struct slot *find_slot(const struct mr_map *map, struct mr_str key, uint6
         if (slot->tag != (uint32_t)hash)
             continue;
         const struct entry *e = &map->entries[slot->entry - 1];
-        if (e->key && e->hash == hash && e->len == key.len && memcmp(e->key, key.ptr, key.len) == 0)
+        if (e->key && e->hash == hash && mr_str_eq(mr_str_of(e->key, e->len), key))
             return slot;
     }
 }
