@@ -137,7 +137,8 @@ static bool stop_appliers(struct mr_engine *e)
     return true;
 }
 
-static void shut_down(struct mr_engine *e)
+/* False: something of *e is still in use. */
+static bool shut_down(struct mr_engine *e)
 {
     finish(e);
     bool clean = stop_appliers(e);
@@ -153,7 +154,7 @@ static void shut_down(struct mr_engine *e)
     e->stats->ddl = e->gate.steps_run;
     e->sink_ops->destroy(e->control);
     if (!clean)
-        return; /* its thread may still look at what would be freed */
+        return false; /* its thread may still look at what would be freed */
     for (size_t i = 0; i < e->spare_count; i++)
         mr_batch_destroy(e->spare[i]);
     mr_xfree(e->todo);
@@ -162,6 +163,7 @@ static void shut_down(struct mr_engine *e)
     mr_intake_free(&e->intake);
     mr_parts_free(&e->part_states);
     mr_applier_shared_free(&e->shared);
+    return true;
 }
 
 /* A backfill that found nothing new to read: an earlier run had come to the end. */
@@ -191,7 +193,7 @@ enum mr_status mr_engine_run(const struct mr_engine_parts *parts, struct mr_engi
         status = loop(e, err);
     if (status == MR_OK && e->source_ended)
         stats->finished_before = was_finished_before(e);
-    shut_down(e);
-    mr_xfree(e);
+    if (shut_down(e))
+        mr_xfree(e);
     return status == MR_E_STOPPED ? MR_OK : status;
 }
