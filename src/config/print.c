@@ -45,30 +45,46 @@ static void mask_parameters(struct mr_str text, struct mr_buf *out)
     }
 }
 
+/* Where the parameters begin: a question mark that a name and an equals sign follow. NULL if there are none. */
+static const char *find_parameters(const char *text_z)
+{
+    for (const char *p = strchr(text_z, '?'); p; p = strchr(p + 1, '?')) {
+        size_t name = strspn(p + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-.");
+        if (name > 0 && p[1 + name] == '=')
+            return p;
+    }
+    return NULL;
+}
+
 void mr_config_mask_url(const char *url_z, struct mr_buf *out)
 {
     const char *authority = strstr(url_z, "://");
-    const char *first_at = authority ? strchr(authority, '@') : NULL;
     const char *rest = url_z;
 
+    if (strncmp(url_z, "sqlite:", 7) == 0) { /* a path */
+        mr_buf_append_z(out, url_z);
+        return;
+    }
+    authority = authority ? authority + 3 : url_z;
+    const char *first_at = strchr(authority, '@');
     if (first_at) {
-        /* The last @ before the parameters ends the password: one written raw may hold /, ? and @. Rather too much is masked
+        /* A password written raw may hold /, ? and @, so it ends at the last @ before the parameters. Rather too much is masked
          * than too little. */
-        const char *query = strchr(first_at, '?');
+        const char *parameters = find_parameters(first_at);
         const char *at = first_at;
-        for (const char *p = first_at; *p && p != query; p++) {
+        for (const char *p = first_at; *p && p != parameters; p++) {
             if (*p == '@')
                 at = p;
         }
-        const char *colon = memchr(authority + 3, ':', (size_t)(at - authority - 3));
+        const char *colon = memchr(authority, ':', (size_t)(at - authority));
         if (colon) {
             mr_buf_append(out, url_z, (size_t)(colon + 1 - url_z));
             mr_buf_append_z(out, MASK);
             rest = at;
         }
     }
-    const char *query = strchr(rest, '?');
-    size_t head = query ? (size_t)(query + 1 - rest) : 0;
+    const char *parameters = find_parameters(rest);
+    size_t head = parameters ? (size_t)(parameters + 1 - rest) : strlen(rest);
     mr_buf_append(out, rest, head);
     mask_parameters(mr_str_z(rest + head), out);
 }
