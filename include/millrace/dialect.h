@@ -46,6 +46,10 @@ struct mr_dialect {
 
     /* Class and code word of a native error code (SQLSTATE; SQLite result code as text). One visible table a dialect. */
     enum mr_status (*classify)(const char *native_z, const char **code_z);
+
+    /* Optional. */
+    bool ident_folds_unicode;            /* ident_case_folds covers more than ASCII (MySQL) */
+    const char *const *reserved_columns; /* names no column may have (PostgreSQL's xmin, ctid, …), NULL at the end */
 };
 
 #endif

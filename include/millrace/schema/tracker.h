@@ -18,10 +18,15 @@ struct mr_place {
     int64_t time_us;       /* of the event, INT64_MIN unknown */
 };
 
+/* Source paths escape '.' and '\\' with '\\', so a backslash before any other character is free to mark what no source can spell:
+ * the path of a column of Millrace's own (`_key`), and "base path" + MR_VARIANT_MARK + type for the columns of policy `variant`. */
+#define MR_OWN_PATH(literal) MR_STR("\\" literal)
+#define MR_VARIANT_MARK "\\\x1f"
+
 /* One tracked column: the row of the control table `column_type`. Strings are owned by the tracker. */
 struct mr_tracked_column {
     struct mr_str name;        /* in the target */
-    struct mr_str path;        /* source path; "" for Millrace's own (`_key`) */
+    struct mr_str path;        /* source path; MR_OWN_PATH for Millrace's own (`_key`) */
     struct mr_type type;       /* as wanted; origin tells declared, typed or observed */
     struct mr_facts facts;
     enum mr_policy policy;     /* effective */
