@@ -3,6 +3,7 @@
 #include <millrace/base/decimal.h>
 #include <millrace/base/str.h>
 
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
@@ -294,7 +295,9 @@ size_t mr_double_text(double value, char out[32])
         if ((double)n / powers[k] == size)
             return put_scaled(out, value < 0, n, k);
     }
-    for (int precision = is_common ? 16 : 15; precision < 17; precision++) {
+    /* Subnormals have fewer digits than fifteen to tell them apart. */
+    int precision = is_common ? 16 : size >= DBL_MIN ? 15 : 1;
+    for (; precision < 17; precision++) {
         size_t len = put_precise(out, value, precision);
         double back;
         if (read_double(mr_str_of(out, len), true, &back) && back == value)
@@ -319,7 +322,8 @@ size_t mr_float_text(float value, char out[32])
         if ((double)(float)((double)n / powers[k]) == size)
             return put_scaled(out, value < 0, n, k);
     }
-    for (int precision = is_common ? 7 : 6; precision < 9; precision++) {
+    int precision = is_common ? 7 : size >= (double)FLT_MIN ? 6 : 1;
+    for (; precision < 9; precision++) {
         size_t len = put_precise(out, (double)value, precision);
         if (strtof_l(out, NULL, plain_locale()) == value)
             return len;
