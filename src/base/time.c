@@ -27,7 +27,7 @@ void mr_civil_from_days(int64_t days, int64_t *year, int *month, int *day)
 {
     /* Divide before shifting to March of year 0: the sum could overflow. */
     int64_t era = mr_floor_div(days, DAYS_PER_ERA);
-    int64_t day_of_era = days - era * DAYS_PER_ERA + DAYS_TO_1970 % DAYS_PER_ERA;
+    int64_t day_of_era = mr_floor_mod(days, DAYS_PER_ERA) + DAYS_TO_1970 % DAYS_PER_ERA;
     era += DAYS_TO_1970 / DAYS_PER_ERA;
     if (day_of_era >= DAYS_PER_ERA) {
         day_of_era -= DAYS_PER_ERA;
@@ -45,7 +45,7 @@ void mr_civil_from_days(int64_t days, int64_t *year, int *month, int *day)
 void mr_civil_from_us(int64_t us, struct mr_civil *out)
 {
     int64_t days = mr_floor_div(us, MR_US_PER_DAY);
-    int64_t rest = us - days * MR_US_PER_DAY;
+    int64_t rest = mr_floor_mod(us, MR_US_PER_DAY);
     mr_civil_from_days(days, &out->year, &out->month, &out->day);
     out->micro = (int)(rest % MR_US_PER_SEC);
     rest /= MR_US_PER_SEC;

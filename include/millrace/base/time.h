@@ -31,7 +31,8 @@ static inline int64_t mr_floor_div(int64_t a, int64_t b)
 }
 static inline int64_t mr_floor_mod(int64_t a, int64_t b)
 {
-    return a - mr_floor_div(a, b) * b;
+    int64_t rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
 /* Parse: false if the text is not of the form or the date does not exist. Fractions beyond six digits
