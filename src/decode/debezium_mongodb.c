@@ -107,7 +107,7 @@ static enum mr_status key_fields(struct mr_debezium_mongodb *mg, const struct mr
 static void key_from_document(const struct mr_field_list *document, struct mr_arena *ar,
                               struct mr_field_list *key)
 {
-    for (size_t i = 0; i < document->count && key->count < document->count; i++) {
+    for (size_t i = 0; i < document->count; i++) {
         const struct mr_field *field = &document->items[i];
         if (is_id(field->path))
             mr_field_add(key, ar, field->path, field->type, field->value);

@@ -141,14 +141,19 @@ static enum mr_status read_operators(struct mr_mongodb_event *mev, const struct 
                                      uint32_t patch, struct mr_error *err)
 {
     for (uint32_t n = mr_json_first(doc, patch); n != MR_JSON_NONE; n = mr_json_next_in(doc, patch, n)) {
-        if (mr_json_is_shadowed(doc, patch, n) || mr_json_string_is(doc, n, MR_STR("$v")))
+        if (mr_json_is_shadowed(doc, patch, n))
             continue;
-        if (mr_json_string_is(doc, n, MR_STR("$set"))) {
+        if (mr_json_string_is(doc, n, MR_STR("$v"))) /* the version of the operators */
+            continue;
+        bool is_set = mr_json_string_is(doc, n, MR_STR("$set"));
+        if (!is_set && !mr_json_string_is(doc, n, MR_STR("$unset")))
+            return needs_document(mr_json_string(doc, n, mev->ar, NULL), "patch holds more than $set and $unset", err);
+        if (!mr_json_is(doc, n + 1, MR_J_OBJECT))
+            return mr_fail_data(err, MR_CODE_BAD_IMAGE, "patch has an operator without a document");
+        if (is_set) {
             MR_TRY(read_set(mev, doc, n + 1, err));
             continue;
         }
-        if (!mr_json_string_is(doc, n, MR_STR("$unset")))
-            return needs_document(mr_json_string(doc, n, mev->ar, NULL), "patch holds more than $set and $unset", err);
         for (uint32_t u = mr_json_first(doc, n + 1); u != MR_JSON_NONE; u = mr_json_next_in(doc, n + 1, u)) {
             struct mr_str name = mr_json_string(doc, u, mev->ar, NULL);
             MR_TRY(check_name(mev->mg->cfg, name, err));
