@@ -11,7 +11,8 @@ struct mr_decoder; /* each format's own */
 
 /* What is known of a topic, kept in the target over restarts. Owned by the engine, one a topic. */
 struct mr_topic_facts {
-    char format[24];     /* the format found out or configured; "" = not yet */
+    char format[24];     /* the format found out or configured, maybe with a note of the decoder's own behind a slash
+                            ("flat/mongodb"); "" = not yet */
     bool envelopes_seen; /* Debezium envelopes came: a tombstone is then redundant */
     bool dirty;          /* set by the decoders when they change anything above */
 };
@@ -45,7 +46,7 @@ struct mr_decoder_set;
 
 enum mr_status mr_decoder_set_create(const struct mr_config *cfg, struct mr_decoder_set **out,
                                      struct mr_error *err) MR_MUST_CHECK;
-/* Decode with the topic's format (facts->format, else the configured one, else detected; a first detection is logged
+/* Decode with the topic's format (the configured one, else facts->format, else detected; a first detection is logged
  * and written to facts). Tombstones and control messages fix no choice. DATA "unknown_format" / "ambiguous" where
  * detection fails. */
 enum mr_status mr_decoder_set_decode(struct mr_decoder_set *set, const struct mr_record *rec,

@@ -1,0 +1,128 @@
+/* Payloads to fields: structs by their compiled schema, everything else as plain JSON. See connect.h.
+ *
+ * A payload's members stand in the schema's order, so each is first compared with the field expected at its place: a wide row costs no
+ * searches. Paths borrow from the message, never from the schema, since a compiled schema may be gone before the batch is. */
+#include "connect.h"
+
+/* Without a schema a placeholder can only be told by its exact text, or by the base64 text that a bytes column would have. */
+static void mark_unavailable(const struct mr_connect *cn, struct mr_field *f)
+{
+    const struct mr_placeholder *p = &cn->placeholder;
+    struct mr_str s = mr_value_str(f->value);
+    bool is_it = f->value.tag == MR_V_TEXT   ? mr_str_eq(s, p->text) || mr_str_eq(s, p->base64)
+                 : f->value.tag == MR_V_JSON ? mr_str_eq(s, p->json_array)
+                                             : false;
+    if (is_it)
+        f->value = (struct mr_value){.tag = MR_V_UNAVAILABLE};
+}
+
+static void mark_all(const struct mr_connect *cn, struct mr_field_list *list, size_t from)
+{
+    if (cn->placeholder.text.len == 0)
+        return;
+    for (size_t i = from; i < list->count; i++)
+        mark_unavailable(cn, &list->items[i]);
+}
+
+static bool is_flattened(const struct mr_connect *cn, const struct mr_connect_schema *schema)
+{
+    return schema != NULL && schema->kind == MR_C_STRUCT && schema->semantic == MR_S_PLAIN &&
+           cn->cfg->flatten_struct;
+}
+
+/* A struct that is null makes all its columns null, and the schema knows which those are. */
+static void add_nulls(struct mr_connect *cn, const struct mr_connect_schema *schema, struct mr_str path,
+                      struct mr_arena *ar, struct mr_field_list *out)
+{
+    for (uint32_t i = 0; i < schema->field_count; i++) {
+        const struct mr_connect_field *f = &schema->fields[i];
+        struct mr_str at = path.len == 0 ? mr_arena_copy(ar, f->name) : mr_flatten_path(path, f->name, ar);
+        out->joined += at.len;
+        mr_connect_member(cn, f->schema, NULL, MR_JSON_NONE, at, ar, out);
+    }
+}
+
+static struct mr_type field_type(const struct mr_connect_schema *schema)
+{
+    if (schema == NULL)
+        return MR_TYPE(MR_T_NONE);
+    if (schema->kind == MR_C_STRUCT && schema->type.kind == MR_T_NONE) {
+        struct mr_type json = MR_TYPE(MR_T_JSON);
+        json.origin = MR_SCHEMA;
+        return json;
+    }
+    return schema->type;
+}
+
+/* doc NULL: the member's struct is null, and so is the member. */
+void mr_connect_member(struct mr_connect *cn, const struct mr_connect_schema *schema,
+                       const struct mr_json_doc *doc, uint32_t node, struct mr_str path,
+                       struct mr_arena *ar, struct mr_field_list *out)
+{
+    bool is_null = doc == NULL || mr_json_is(doc, node, MR_J_NULL);
+    uint32_t members = is_null ? 0 : doc->nodes[node].count;
+    bool is_object = !is_null && mr_json_is(doc, node, MR_J_OBJECT);
+
+    if (is_flattened(cn, schema)) {
+        if (is_null && mr_flatten_may(out, path, schema->field_count)) {
+            add_nulls(cn, schema, path, ar, out);
+            return;
+        }
+        if (is_object && mr_flatten_may(out, path, members)) {
+            mr_connect_row(cn, schema, doc, node, path, ar, out);
+            return;
+        }
+    }
+    if ((schema == NULL || schema->kind == MR_C_ANY) && is_object && cn->cfg->flatten_struct &&
+        mr_flatten_may(out, path, members)) {
+        mr_connect_row(cn, NULL, doc, node, path, ar, out);
+        return;
+    }
+
+    struct mr_value v = is_null ? mr_value_null() : mr_connect_value(cn, schema, doc, node, ar);
+    mr_field_add(out, ar, path, field_type(schema), v);
+    if ((schema == NULL || schema->kind == MR_C_ANY) && cn->placeholder.text.len != 0)
+        mark_unavailable(cn, &out->items[out->count - 1]);
+}
+
+static void make_room(struct mr_field_list *list, struct mr_arena *ar, uint32_t members)
+{
+    if (list->items != NULL || members == 0)
+        return;
+    list->items = mr_arena_alloc(ar, members * sizeof(*list->items));
+    list->cap = members;
+}
+
+void mr_connect_row(struct mr_connect *cn, const struct mr_connect_schema *schema,
+                    const struct mr_json_doc *doc, uint32_t node, struct mr_str parent,
+                    struct mr_arena *ar, struct mr_field_list *out)
+{
+    if (!mr_json_is(doc, node, MR_J_OBJECT))
+        return;
+    make_room(out, ar, doc->nodes[node].count);
+
+    if (schema == NULL || schema->field_count == 0) {
+        size_t from = out->count;
+        mr_flatten_json(cn->cfg, doc, node, parent, ar, out);
+        mark_all(cn, out, from);
+        return;
+    }
+
+    uint32_t hint = 0;
+    for (uint32_t n = mr_json_first(doc, node); n != MR_JSON_NONE; n = mr_json_next_in(doc, node, n)) {
+        if (mr_json_is_shadowed(doc, node, n))
+            continue;
+        bool is_escaped = doc->nodes[n].flags & MR_JSON_ESCAPED;
+        struct mr_str name = is_escaped ? mr_json_string(doc, n, ar, NULL) : mr_json_raw(doc, n);
+        const struct mr_connect_field *f = mr_connect_field(schema, name, hint);
+        if (f != NULL)
+            hint = (uint32_t)(f - schema->fields) + 1;
+
+        struct mr_str path = name;
+        if (parent.len != 0 || f == NULL || !f->is_plain)
+            path = mr_flatten_path(parent, name, ar);
+        if (parent.len != 0)
+            out->joined += path.len;
+        mr_connect_member(cn, f == NULL ? NULL : f->schema, doc, n + 1, path, ar, out);
+    }
+}

@@ -1,0 +1,376 @@
+/* Format `debezium`: change envelopes of the relational connectors, and the way to the part that reads MongoDB's. Key and value may each
+ * be wrapped with a schema or bare. Heartbeats, transaction boundaries, schema changes and notifications are passed over.
+ *
+ * Nothing of `source` but the names is required: old versions and dtle leave most of it out. */
+#include "debezium.h"
+
+#include <millrace/base/mem.h>
+#include <millrace/base/time.h>
+
+#include "control.h"
+#include "debezium_mongodb.h"
+#include "key.h"
+#include "meta.h"
+
+/* facts->format of a topic whose envelopes are MongoDB's: its tombstones have to be read as such after a restart, too. */
+#define MONGODB_FACT "debezium/mongodb"
+
+struct mr_decoder {
+    const struct mr_config *cfg;
+    struct mr_connect *cn;
+    struct mr_meta *meta;
+    struct mr_debezium_mongodb *mg;
+    bool wants_key_text;
+    bool wants_before; /* some table takes its key from the row: an update's old key is in its before image */
+};
+
+static void destroy(struct mr_decoder *dec)
+{
+    if (dec == NULL)
+        return;
+    mr_debezium_mongodb_destroy(dec->mg);
+    mr_meta_destroy(dec->meta);
+    mr_connect_destroy(dec->cn);
+    mr_xfree(dec);
+}
+
+static enum mr_status create(const struct mr_config *cfg, struct mr_decoder **out, struct mr_error *err)
+{
+    struct mr_decoder *dec = mr_xcalloc(1, sizeof(*dec));
+    dec->cfg = cfg;
+    enum mr_status status = mr_meta_create(cfg, &dec->meta, err);
+    if (status != MR_OK) {
+        destroy(dec);
+        return status;
+    }
+    dec->cn = mr_connect_create(cfg);
+    dec->mg = mr_debezium_mongodb_create(cfg);
+    dec->wants_key_text = mr_config_wants_key_text(cfg);
+    for (size_t i = 0; i < cfg->table_count; i++)
+        dec->wants_before |= cfg->tables[i].key_mode == MR_KEY_FIELDS;
+    *out = dec;
+    return MR_OK;
+}
+
+/* ---- What it is ---- */
+
+bool mr_debezium_is_mongodb(const struct mr_shape *sh)
+{
+    uint32_t source = sh->node[MR_M_SOURCE];
+    uint32_t connector = MR_JSON_MEMBER(sh->doc, source, "connector");
+    if (connector != MR_JSON_NONE)
+        return mr_json_string_is(sh->doc, connector, MR_STR("mongodb"));
+    return mr_shape_has(sh, MR_M_UPDATE_DESCRIPTION) || mr_shape_has(sh, MR_M_PATCH) ||
+           mr_shape_is(sh, MR_M_BEFORE, MR_J_STRING) || mr_shape_is(sh, MR_M_AFTER, MR_J_STRING) ||
+           MR_JSON_MEMBER(sh->doc, source, "collection") != MR_JSON_NONE ||
+           MR_JSON_MEMBER(sh->doc, source, "ns") != MR_JSON_NONE;
+}
+
+bool mr_debezium_is_envelope(const struct mr_connect_message *value, const struct mr_shape *sh)
+{
+    /* A flattened collection may be called Envelope, so the name alone is not enough. */
+    if (value->schema != NULL && value->schema->name.len != 0 &&
+        !mr_str_ends(value->schema->name, MR_STR(".Envelope")))
+        return false;
+    return mr_shape_is_envelope(sh);
+}
+
+bool mr_debezium_from_mongodb(const struct mr_record *rec)
+{
+    const struct mr_header *h = mr_record_header(rec, "__debezium.context.connectorName");
+    return h != NULL && mr_str_eq(h->value, MR_STR("mongodb"));
+}
+
+/* ---- Source ---- */
+
+struct source {
+    struct mr_relation relation;
+    int64_t us;
+};
+
+static struct mr_str text_at(const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar)
+{
+    return mr_json_is(doc, node, MR_J_STRING) ? mr_json_string(doc, node, ar, NULL) : MR_STR("");
+}
+
+static int64_t scaled(const struct mr_json_doc *doc, uint32_t node, int64_t factor)
+{
+    int64_t v, us;
+    if (!mr_json_int64(doc, node, &v) || __builtin_mul_overflow(v, factor, &us))
+        return INT64_MIN;
+    return us;
+}
+
+/* One pass over the members of `source`; names and the finest time there is. */
+static struct source read_source(const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar)
+{
+    struct source s = {{MR_STR(""), MR_STR("")}, INT64_MIN};
+    struct mr_str schema = MR_STR("");
+    uint32_t end = doc->nodes[node].next;
+    for (uint32_t n = node + 1; n < end; n = doc->nodes[n + 1].next) {
+        struct mr_str name = mr_json_raw(doc, n);
+        uint32_t value = n + 1;
+        if (name.len == 2 && mr_str_eq(name, MR_STR("db")))
+            s.relation.database = text_at(doc, value, ar);
+        else if (name.len == 5 && mr_str_eq(name, MR_STR("table")))
+            s.relation.table = text_at(doc, value, ar);
+        else if (name.len == 5 && mr_str_eq(name, MR_STR("ts_us")))
+            s.us = scaled(doc, value, 1);
+        else if (name.len == 5 && mr_str_eq(name, MR_STR("ts_ms")) && s.us == INT64_MIN)
+            s.us = scaled(doc, value, 1000);
+        else if (name.len == 6 && mr_str_eq(name, MR_STR("ts_sec")) && s.us == INT64_MIN) {
+            s.us = scaled(doc, value, MR_US_PER_SEC);
+            if (s.us == 0) /* dtle's snapshots */
+                s.us = INT64_MIN;
+        } else if (name.len == 6 && mr_str_eq(name, MR_STR("schema")))
+            schema = text_at(doc, value, ar);
+    }
+    /* PostgreSQL, SQL Server, Oracle: tables of one name in several schemas are several tables. */
+    if (schema.len != 0)
+        s.relation.database = schema;
+    return s;
+}
+
+/* ---- Rows ---- */
+
+static struct mr_fields read_image(struct mr_decoder *dec, const struct mr_connect_message *value,
+                                   const struct mr_shape *sh, enum mr_member which, struct mr_str name,
+                                   struct mr_arena *ar)
+{
+    if (!mr_shape_is(sh, which, MR_J_OBJECT))
+        return (struct mr_fields){0};
+    const struct mr_connect_field *f = mr_connect_field(value->schema, name, which == MR_M_AFTER);
+    struct mr_field_list list = {0};
+    mr_connect_row(dec->cn, f == NULL ? NULL : f->schema, &value->doc, sh->node[which], MR_STR(""), ar,
+                   &list);
+    return mr_field_list_get(&list);
+}
+
+static enum mr_status fill_upsert(struct mr_decoder *dec, const struct mr_connect_message *value,
+                                  const struct mr_shape *sh, char op, struct mr_arena *ar,
+                                  struct mr_change *ev, struct mr_error *err)
+{
+    if (!mr_shape_is(sh, MR_M_AFTER, MR_J_OBJECT))
+        return mr_fail_data(err, MR_CODE_BAD_IMAGE, "an event with op \"%c\" has no row in \"after\"", op);
+
+    ev->op = MR_OP_UPSERT;
+    ev->is_new = op != 'u';
+    ev->after = read_image(dec, value, sh, MR_M_AFTER, MR_STR("after"), ar);
+    if (op == 'u' && (!ev->has_key || dec->wants_before))
+        ev->before = read_image(dec, value, sh, MR_M_BEFORE, MR_STR("before"), ar);
+    if (op == 'u' && ev->has_key)
+        mr_key_detect_change(ar, ev);
+    return MR_OK;
+}
+
+static enum mr_status fill_delete(struct mr_decoder *dec, const struct mr_connect_message *value,
+                                  const struct mr_shape *sh, struct mr_arena *ar, struct mr_change *ev,
+                                  struct mr_error *err)
+{
+    ev->op = MR_OP_DELETE;
+    ev->before = read_image(dec, value, sh, MR_M_BEFORE, MR_STR("before"), ar);
+    if (!ev->has_key && ev->before.count == 0)
+        return mr_fail_data(err, MR_CODE_BAD_IMAGE, "a delete has neither a key nor a row in \"before\"");
+    return MR_OK;
+}
+
+static enum mr_status relational(struct mr_decoder *dec, const struct mr_record *rec,
+                                 const struct mr_connect_message *value, const struct mr_shape *sh,
+                                 const struct mr_fields *meta, struct mr_arena *ar, mr_emit_fn emit,
+                                 void *ctx, struct mr_error *err)
+{
+    char op = mr_json_raw(&value->doc, sh->node[MR_M_OP]).ptr[0];
+    if (op == 'm')
+        return mr_control_emit(MR_CONTROL_EMPTY, NULL, ar, emit, ctx, err);
+
+    struct source source = read_source(&value->doc, sh->node[MR_M_SOURCE], ar);
+    struct mr_change *ev = mr_arena_zalloc(ar, sizeof(*ev));
+    ev->relation = source.relation;
+    ev->source_us = source.us;
+    ev->meta = *meta;
+    if (op == 't') {
+        ev->op = MR_OP_TRUNCATE;
+        return emit(ctx, ev, err);
+    }
+
+    struct mr_connect_message key;
+    struct mr_key_rule rule = {.relation = source.relation};
+    MR_TRY(mr_connect_open(dec->cn, MR_SIDE_KEY, rec, ar, &key, err));
+    MR_TRY(mr_key_apply(dec->cn, rec, &key, &rule, dec->wants_key_text, ar, ev, err));
+
+    if (op == 'd')
+        MR_TRY(fill_delete(dec, value, sh, ar, ev, err));
+    else
+        MR_TRY(fill_upsert(dec, value, sh, op, ar, ev, err));
+    mr_meta_override(meta, &ev->after);
+    return emit(ctx, ev, err);
+}
+
+/* ---- MongoDB ---- */
+
+/* Takes out of a row what the metadata columns replace, on the change's way to the engine. */
+struct overriding {
+    const struct mr_fields *meta;
+    struct mr_arena *ar;
+    mr_emit_fn emit;
+    void *ctx;
+};
+
+static enum mr_status emit_overridden(void *ctx, const struct mr_change *ev, struct mr_error *err)
+{
+    struct overriding *o = ctx;
+    struct mr_change *copy = mr_arena_alloc(o->ar, sizeof(*copy));
+    *copy = *ev;
+    mr_meta_override(o->meta, &copy->after);
+    return o->emit(o->ctx, copy, err);
+}
+
+static enum mr_status mongodb(struct mr_decoder *dec, const struct mr_record *rec,
+                              const struct mr_connect_message *value, const struct mr_shape *sh,
+                              const struct mr_fields *meta, struct mr_arena *ar, mr_emit_fn emit,
+                              void *ctx, struct mr_error *err)
+{
+    struct mr_connect_message key;
+    MR_TRY(mr_connect_open(dec->cn, MR_SIDE_KEY, rec, ar, &key, err));
+    bool has_key = !key.is_null && !key.is_text;
+
+    struct overriding o = {meta, ar, emit, ctx};
+    if (meta->count != 0) {
+        emit = emit_overridden;
+        ctx = &o;
+    }
+    return mr_debezium_mongodb_decode(dec->mg, rec, has_key ? &key.doc : NULL, key.root, &value->doc,
+                                      sh->object, meta, ar, emit, ctx, err);
+}
+
+/* ---- Tombstones ---- */
+
+/* Does the text look like Extended JSON's object, or like its text with its own quotation marks? Neither is likely to be the key of a
+ * relational table. */
+static bool looks_extended(struct mr_str id)
+{
+    return (id.len >= 2 && id.ptr[0] == '"' && id.ptr[id.len - 1] == '"') ||
+           (id.len >= 4 && id.ptr[0] == '{' && memchr(id.ptr, '$', id.len) != NULL);
+}
+
+static bool is_mongodb_key(const struct mr_record *rec, const struct mr_connect_message *key,
+                           const struct mr_topic_facts *facts, struct mr_arena *ar)
+{
+    uint32_t id = mr_key_single_id(key);
+    if (!mr_json_is(&key->doc, id, MR_J_STRING))
+        return false;
+    return mr_debezium_from_mongodb(rec) || strcmp(facts->format, MONGODB_FACT) == 0 ||
+           looks_extended(mr_json_string(&key->doc, id, ar, NULL));
+}
+
+/* dtle may write all tables into one topic; the key's schema still names the table. */
+static struct mr_relation relation_of_key(const struct mr_connect_message *key, struct mr_arena *ar)
+{
+    struct mr_relation rel = {MR_STR(""), MR_STR("")};
+    if (key->schema == NULL || !mr_str_ends(key->schema->name, MR_STR(".Key")))
+        return rel;
+    struct mr_str name = mr_arena_copy(ar, mr_str_of(key->schema->name.ptr, key->schema->name.len - 4));
+    ptrdiff_t last = mr_str_rfind(name, '.');
+    ptrdiff_t first = last < 0 ? -1 : mr_str_rfind(mr_str_of(name.ptr, (size_t)last), '.');
+    if (first < 0)
+        return rel;
+    rel.database = mr_str_of(name.ptr + first + 1, (size_t)(last - first - 1));
+    rel.table = mr_str_of(name.ptr + last + 1, name.len - (size_t)last - 1);
+    return rel;
+}
+
+static enum mr_status tombstone(struct mr_decoder *dec, const struct mr_record *rec,
+                                const struct mr_topic_facts *facts, struct mr_arena *ar, mr_emit_fn emit,
+                                void *ctx, struct mr_error *err)
+{
+    struct mr_connect_message key;
+    enum mr_control control;
+    MR_TRY(mr_connect_open(dec->cn, MR_SIDE_KEY, rec, ar, &key, err));
+    if (mr_control_key(rec, &key, &control))
+        return mr_control_emit(control, NULL, ar, emit, ctx, err);
+
+    struct mr_fields meta = mr_meta_fields(dec->meta, dec->cn, rec, NULL, NULL, MR_STR("d"), ar);
+    struct mr_relation relation = relation_of_key(&key, ar);
+    if (is_mongodb_key(rec, &key, facts, ar))
+        return mr_debezium_mongodb_tombstone(dec->mg, rec, &key.doc, key.root, relation, &meta, ar, emit,
+                                             ctx, err);
+
+    struct mr_change *ev = mr_arena_zalloc(ar, sizeof(*ev));
+    struct mr_key_rule rule = {.relation = relation};
+    ev->op = MR_OP_DELETE;
+    ev->is_tombstone = true;
+    ev->relation = relation;
+    ev->source_us = INT64_MIN;
+    ev->meta = meta;
+    MR_TRY(mr_key_apply(dec->cn, rec, &key, &rule, dec->wants_key_text, ar, ev, err));
+    if (!ev->has_key) /* follows every delete of a table without key */
+        return mr_control_emit(MR_CONTROL_EMPTY, NULL, ar, emit, ctx, err);
+    return emit(ctx, ev, err);
+}
+
+/* ---- The decoder ---- */
+
+static void note_envelope(struct mr_topic_facts *facts, bool is_mongodb)
+{
+    if (!facts->envelopes_seen) {
+        facts->envelopes_seen = true;
+        facts->dirty = true;
+    }
+    if (is_mongodb && strcmp(facts->format, "debezium") == 0) {
+        memcpy(facts->format, MONGODB_FACT, sizeof(MONGODB_FACT));
+        facts->dirty = true;
+    }
+}
+
+static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec,
+                             struct mr_topic_facts *facts, struct mr_arena *ar, mr_emit_fn emit,
+                             void *ctx, struct mr_error *err)
+{
+    struct mr_connect_message value;
+    MR_TRY(mr_connect_open(dec->cn, MR_SIDE_VALUE, rec, ar, &value, err));
+    if (value.is_null)
+        return tombstone(dec, rec, facts, ar, emit, ctx, err);
+    if (!mr_json_is(&value.doc, value.root, MR_J_OBJECT))
+        return mr_fail_data(err, MR_CODE_AMBIGUOUS, "the value is no object, so no Debezium event");
+
+    struct mr_shape sh;
+    enum mr_control control;
+    mr_shape_of(&value.doc, value.root, ar, &sh);
+    /* The format is known, so a schema's name, which transforms may change, counts for nothing here. */
+    if (mr_shape_is_envelope(&sh)) {
+        bool is_mongodb = mr_debezium_is_mongodb(&sh);
+        note_envelope(facts, is_mongodb);
+        struct mr_fields meta =
+            mr_meta_fields(dec->meta, dec->cn, rec, &sh, value.schema, MR_STR(""), ar);
+        return is_mongodb ? mongodb(dec, rec, &value, &sh, &meta, ar, emit, ctx, err)
+                          : relational(dec, rec, &value, &sh, &meta, ar, emit, ctx, err);
+    }
+    if (mr_control_recognise(rec, &value, &sh, &control))
+        return mr_control_emit(control, &sh, ar, emit, ctx, err);
+
+    enum mr_status status =
+        mr_fail_data(err, MR_CODE_AMBIGUOUS,
+                     "the value is no Debezium envelope: it lacks a known \"op\", \"source\", \"before\" or "
+                     "\"after\"");
+    mr_error_hint(err, "if this topic holds rows without an envelope, set format: flat");
+    return status;
+}
+
+static int sniff(struct mr_decoder *dec, const struct mr_record *rec, struct mr_arena *ar)
+{
+    struct mr_connect_message value;
+    struct mr_shape sh;
+    if (mr_connect_open(dec->cn, MR_SIDE_VALUE, rec, ar, &value, NULL) != MR_OK || value.is_null ||
+        !mr_json_is(&value.doc, value.root, MR_J_OBJECT))
+        return 0;
+    mr_shape_of(&value.doc, value.root, ar, &sh);
+    return mr_debezium_is_envelope(&value, &sh) ? 90 : 0;
+}
+
+const struct mr_decoder_ops mr_decoder_debezium = {
+    .name = "debezium",
+    .sniff = sniff,
+    .create = create,
+    .decode = decode,
+    .destroy = destroy,
+};

@@ -1,0 +1,195 @@
+/* Record keys. See key.h. */
+#include "key.h"
+
+#include <stdio.h>
+
+#include <millrace/base/decimal.h>
+#include <millrace/base/utf8.h>
+
+/* A logical router writes it into keys; it is no column of the table. */
+static const struct mr_str router_member = {"__dbz__physicalTableIdentifier", 30};
+
+/* The last two parts of a topic, as the names that templates fall back on. */
+static struct mr_relation relation_of_topic(struct mr_str topic)
+{
+    struct mr_relation rel = {MR_STR(""), topic};
+    ptrdiff_t dot = mr_str_rfind(topic, '.');
+    if (dot < 0)
+        return rel;
+    rel.table = mr_str_of(topic.ptr + dot + 1, topic.len - (size_t)dot - 1);
+    struct mr_str before = mr_str_of(topic.ptr, (size_t)dot);
+    dot = mr_str_rfind(before, '.');
+    rel.database = mr_str_of(before.ptr + dot + 1, before.len - (size_t)(dot + 1));
+    return rel;
+}
+
+/* Column of a key that is a bare scalar: the table's own setting if it names one column, else `key`. */
+static struct mr_str scalar_path(const struct mr_config *cfg, const struct mr_record *rec,
+                                 const struct mr_key_rule *rule)
+{
+    struct mr_relation rel = rule->relation.table.len != 0 ? rule->relation : relation_of_topic(rec->topic);
+    struct mr_table_settings settings;
+    mr_config_table(cfg, rel.database, rel.table, &settings);
+    if (settings.key_mode == MR_KEY_FIELDS && settings.key_fields.count == 1)
+        return mr_str_z(settings.key_fields.items[0]);
+    return MR_STR("key");
+}
+
+uint32_t mr_key_single_id(const struct mr_connect_message *key)
+{
+    if (!mr_json_is(&key->doc, key->root, MR_J_OBJECT) || key->doc.nodes[key->root].count != 1)
+        return MR_JSON_NONE;
+    return MR_JSON_MEMBER(&key->doc, key->root, "id");
+}
+
+static void object_fields(struct mr_connect *cn, const struct mr_connect_message *key,
+                          const struct mr_key_rule *rule, struct mr_arena *ar,
+                          struct mr_field_list *list)
+{
+    uint32_t id = rule->id_is_document_id ? mr_key_single_id(key) : MR_JSON_NONE;
+    if (id != MR_JSON_NONE) {
+        const struct mr_connect_field *f = mr_connect_field(key->schema, MR_STR("id"), 0);
+        mr_connect_member(cn, f == NULL ? NULL : f->schema, &key->doc, id, MR_STR("_id"), ar, list);
+        return;
+    }
+
+    mr_connect_row(cn, key->schema, &key->doc, key->root, MR_STR(""), ar, list);
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        if (!mr_str_eq(list->items[i].path, router_member))
+            list->items[kept++] = list->items[i];
+    }
+    list->count = kept;
+}
+
+enum mr_status mr_key_fields(struct mr_connect *cn, const struct mr_record *rec,
+                             const struct mr_connect_message *key, const struct mr_key_rule *rule,
+                             struct mr_arena *ar, struct mr_fields *out, struct mr_error *err)
+{
+    struct mr_field_list list = {0};
+    *out = (struct mr_fields){0};
+    if (key->is_null)
+        return MR_OK;
+
+    if (key->is_text) {
+        struct mr_value v = mr_value_text(key->text);
+        v.flags = (uint8_t)mr_utf8_check(key->text);
+        mr_field_add(&list, ar, scalar_path(cn->cfg, rec, rule), MR_TYPE(MR_T_NONE), v);
+    } else if (mr_json_is(&key->doc, key->root, MR_J_OBJECT)) {
+        object_fields(cn, key, rule, ar, &list);
+    } else if (mr_json_is(&key->doc, key->root, MR_J_ARRAY)) {
+        return mr_fail_data(err, MR_CODE_NO_KEY, "the message's key is a JSON array, no set of columns");
+    } else {
+        mr_connect_member(cn, key->schema, &key->doc, key->root, scalar_path(cn->cfg, rec, rule), ar,
+                          &list);
+    }
+    *out = mr_field_list_get(&list);
+    return MR_OK;
+}
+
+struct mr_str mr_key_text(const struct mr_connect_message *key, struct mr_arena *ar)
+{
+    if (key->is_null)
+        return MR_STR("");
+    if (!key->is_text)
+        return mr_json_text(&key->doc, key->root, ar, NULL);
+
+    struct mr_buf buf = MR_BUF_INIT(key->text.len * 6 + 16);
+    mr_buf_append_json(&buf, key->text);
+    struct mr_str text = mr_arena_copy(ar, mr_buf_str(&buf));
+    mr_buf_free(&buf);
+    return text;
+}
+
+enum mr_status mr_key_apply(struct mr_connect *cn, const struct mr_record *rec,
+                            const struct mr_connect_message *key, const struct mr_key_rule *rule,
+                            bool wants_text, struct mr_arena *ar, struct mr_change *ev,
+                            struct mr_error *err)
+{
+    MR_TRY(mr_key_fields(cn, rec, key, rule, ar, &ev->key, err));
+    ev->has_key = ev->key.count != 0;
+    if (wants_text)
+        ev->key_text = mr_key_text(key, ar);
+    return MR_OK;
+}
+
+/* Equal as values of one column? Key and row of one producer spell a value alike, but numbers may differ in form. */
+static bool same_value(struct mr_value a, struct mr_value b)
+{
+    struct mr_decimal_info info;
+    char text[24];
+    if (a.tag == MR_V_NUMBER && b.tag == MR_V_INT)
+        return same_value(b, a);
+    if (a.tag == MR_V_INT && b.tag == MR_V_NUMBER) {
+        int len = snprintf(text, sizeof(text), "%lld", (long long)a.i);
+        a = mr_value_bytes(MR_V_NUMBER, mr_str_of(text, (size_t)len));
+    }
+    if (a.tag != b.tag)
+        return false;
+
+    switch ((enum mr_tag)a.tag) {
+    case MR_V_NUMBER:
+        return mr_str_eq(mr_value_str(a), mr_value_str(b)) ||
+               (mr_decimal_parse(mr_value_str(a), &info) && mr_decimal_parse(mr_value_str(b), &info) &&
+                mr_decimal_cmp(mr_value_str(a), mr_value_str(b)) == 0);
+    case MR_V_FLOAT:
+        return a.f == b.f || (a.f != a.f && b.f != b.f);
+    case MR_V_TEXT:
+    case MR_V_BYTES:
+    case MR_V_UUID:
+    case MR_V_BITS:
+    case MR_V_JSON:
+        return mr_str_eq(mr_value_str(a), mr_value_str(b));
+    case MR_V_BOOL:
+    case MR_V_INT:
+    case MR_V_DATE:
+    case MR_V_TIME:
+    case MR_V_DURATION:
+    case MR_V_TIMESTAMP:
+    case MR_V_TIMESTAMPTZ:
+        return a.i == b.i;
+    case MR_V_ABSENT:
+    case MR_V_UNAVAILABLE:
+    case MR_V_NULL:
+    case MR_V_INVALID:
+        break;
+    }
+    return true;
+}
+
+static const struct mr_field *find(const struct mr_fields *fields, struct mr_str path, size_t hint)
+{
+    if (hint < fields->count && mr_str_eq(fields->items[hint].path, path))
+        return &fields->items[hint];
+    for (size_t i = 0; i < fields->count; i++) {
+        if (mr_str_eq(fields->items[i].path, path))
+            return &fields->items[i];
+    }
+    return NULL;
+}
+
+static bool tells_a_value(const struct mr_field *f)
+{
+    return f != NULL && f->value.tag != MR_V_NULL && f->value.tag != MR_V_UNAVAILABLE &&
+           f->value.tag != MR_V_ABSENT && f->value.tag != MR_V_INVALID;
+}
+
+void mr_key_detect_change(struct mr_arena *ar, struct mr_change *ev)
+{
+    struct mr_field *changed = NULL;
+    for (size_t i = 0; i < ev->key.count; i++) {
+        const struct mr_field *k = &ev->key.items[i];
+        const struct mr_field *a = find(&ev->after, k->path, i);
+        if (!tells_a_value(a) || !tells_a_value(k) || same_value(k->value, a->value))
+            continue;
+        if (changed == NULL) {
+            changed = mr_arena_alloc(ar, ev->key.count * sizeof(*changed));
+            memcpy(changed, ev->key.items, ev->key.count * sizeof(*changed));
+        }
+        changed[i].value = a->value;
+    }
+    if (changed == NULL)
+        return;
+    ev->old_key = ev->key;
+    ev->key.items = changed;
+}

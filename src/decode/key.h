@@ -1,0 +1,37 @@
+/* A record's key as fields, for the formats whose key is Connect's: a struct or object of key columns, a bare scalar, or nothing. */
+#ifndef MILLRACE_DECODE_KEY_H
+#define MILLRACE_DECODE_KEY_H
+
+#include <millrace/decoder.h>
+
+#include "connect.h"
+
+/* How a key becomes fields. */
+struct mr_key_rule {
+    struct mr_relation relation; /* whose primary_key setting names the column of a bare scalar; "" = by the record's topic */
+    bool id_is_document_id;      /* flattened MongoDB rows: the single member `id` is the column `_id` */
+};
+
+/* *out gets the key's fields; count 0 where the record has no key (null, or an object without members). */
+enum mr_status mr_key_fields(struct mr_connect *cn, const struct mr_record *rec,
+                             const struct mr_connect_message *key, const struct mr_key_rule *rule,
+                             struct mr_arena *ar, struct mr_fields *out, struct mr_error *err)
+    MR_MUST_CHECK;
+
+/* The key's payload as canonical JSON text, "" without a key. */
+struct mr_str mr_key_text(const struct mr_connect_message *key, struct mr_arena *ar);
+
+/* Is the key an object whose only member is `id`? Its node, else MR_JSON_NONE. */
+uint32_t mr_key_single_id(const struct mr_connect_message *key);
+
+/* The change's key_text if any table wants it, its key and has_key. */
+enum mr_status mr_key_apply(struct mr_connect *cn, const struct mr_record *rec,
+                            const struct mr_connect_message *key, const struct mr_key_rule *rule,
+                            bool wants_text, struct mr_arena *ar, struct mr_change *ev,
+                            struct mr_error *err) MR_MUST_CHECK;
+
+/* Do key and row disagree on a key column? Then the row's values are the new key: fills ev->old_key with the old one and ev->key with the
+ * new. (dtle sends a changed primary key as one update under the old key.) */
+void mr_key_detect_change(struct mr_arena *ar, struct mr_change *ev);
+
+#endif

@@ -1,0 +1,244 @@
+/* Metadata columns. See meta.h. */
+#include "meta.h"
+
+#include <millrace/base/mem.h>
+
+enum where { FROM_RECORD, FROM_ENVELOPE, FROM_STRUCT };
+
+struct item {
+    enum where where;
+    struct mr_str holder; /* STRUCT: source, transaction, … */
+    struct mr_str name;   /* member */
+    enum mr_member top;   /* the envelope's member to start at; MR_MEMBER_COUNT = search by name */
+    struct mr_str path;   /* of the column */
+};
+
+struct mr_meta {
+    struct mr_arena *ar;
+    struct item *items;
+    size_t count;
+};
+
+static bool is_one_of(struct mr_str s, const char *const *list_z)
+{
+    for (; *list_z != NULL; list_z++) {
+        if (mr_str_eq_z(s, *list_z))
+            return true;
+    }
+    return false;
+}
+
+/* Where a bare name is read from. */
+static void place_bare(struct item *it)
+{
+    static const char *const ours[] = {"topic", "partition", "offset", NULL};
+    static const char *const envelope[] = {"op", "ts_ms", "ts_us", "ts_ns", NULL};
+    static const char *const transaction[] = {"id", "total_order", "data_collection_order", NULL};
+
+    if (is_one_of(it->name, ours)) {
+        it->where = FROM_RECORD;
+    } else if (is_one_of(it->name, envelope)) {
+        it->where = FROM_ENVELOPE;
+        it->top = mr_member_of(it->name);
+    } else {
+        it->where = FROM_STRUCT;
+        it->holder = is_one_of(it->name, transaction) ? MR_STR("transaction") : MR_STR("source");
+        it->top = mr_member_of(it->holder);
+    }
+}
+
+static enum mr_status parse_item(struct mr_meta *meta, struct mr_str text, struct mr_str prefix,
+                                 struct item *it, struct mr_error *err)
+{
+    struct mr_str rename = MR_STR("");
+    struct mr_str ref = text;
+    ptrdiff_t colon = mr_str_find(text, ':');
+    if (colon >= 0) {
+        ref = mr_str_trim(mr_str_of(text.ptr, (size_t)colon));
+        rename = mr_str_trim(mr_str_of(text.ptr + colon + 1, text.len - (size_t)colon - 1));
+        if (mr_str_find(rename, ':') >= 0)
+            return mr_fail(err, MR_E_CONFIG, "unwrap.add.fields: \"%.*s\" has more than one colon",
+                           MR_STR_FMT(text));
+    }
+
+    struct mr_str column = ref;
+    ptrdiff_t dot = mr_str_find(ref, '.');
+    if (dot < 0) {
+        it->name = ref;
+        place_bare(it);
+    } else {
+        it->where = FROM_STRUCT;
+        it->holder = mr_str_of(ref.ptr, (size_t)dot);
+        it->name = mr_str_of(ref.ptr + dot + 1, ref.len - (size_t)dot - 1);
+        it->top = mr_member_of(it->holder);
+        ptrdiff_t more = mr_str_find(it->name, '.'); /* a third part is ignored, as Debezium does */
+        if (more >= 0)
+            it->name.len = (size_t)more;
+        column = mr_arena_printf(meta->ar, "%.*s_%.*s", MR_STR_FMT(it->holder), MR_STR_FMT(it->name));
+        if (it->holder.len == 0)
+            it->name.len = 0;
+    }
+    if (it->name.len == 0)
+        return mr_fail(err, MR_E_CONFIG, "unwrap.add.fields: \"%.*s\" names no field", MR_STR_FMT(text));
+
+    if (rename.len != 0)
+        column = rename;
+    struct mr_str name = mr_arena_printf(meta->ar, "%.*s%.*s", MR_STR_FMT(prefix), MR_STR_FMT(column));
+    it->path = mr_flatten_path(MR_STR(""), name, meta->ar);
+    return MR_OK;
+}
+
+static enum mr_status parse_list(struct mr_meta *meta, const struct mr_config *cfg,
+                                 struct mr_error *err)
+{
+    struct mr_str rest = mr_arena_copy(meta->ar, mr_str_z(cfg->add_fields));
+    struct mr_str prefix = mr_str_z(cfg->add_fields_prefix);
+    size_t most = 1;
+    for (size_t i = 0; i < rest.len; i++)
+        most += rest.ptr[i] == ',';
+    meta->items = mr_arena_zalloc(meta->ar, most * sizeof(*meta->items));
+
+    while (rest.len != 0) {
+        ptrdiff_t comma = mr_str_find(rest, ',');
+        size_t len = comma < 0 ? rest.len : (size_t)comma;
+        struct mr_str text = mr_str_trim(mr_str_of(rest.ptr, len));
+        rest = comma < 0 ? MR_STR("") : mr_str_of(rest.ptr + len + 1, rest.len - len - 1);
+        if (text.len == 0)
+            continue;
+
+        struct item *it = &meta->items[meta->count];
+        MR_TRY(parse_item(meta, text, prefix, it, err));
+        for (size_t i = 0; i < meta->count; i++) {
+            if (mr_str_eq(meta->items[i].path, it->path))
+                return mr_fail(err, MR_E_CONFIG, "unwrap.add.fields makes two columns \"%.*s\"",
+                               MR_STR_FMT(it->path));
+        }
+        meta->count++;
+    }
+    return MR_OK;
+}
+
+enum mr_status mr_meta_create(const struct mr_config *cfg, struct mr_meta **out, struct mr_error *err)
+{
+    struct mr_meta *meta = mr_xcalloc(1, sizeof(*meta));
+    meta->ar = mr_arena_create(1024);
+    enum mr_status status = parse_list(meta, cfg, err);
+    if (status != MR_OK) {
+        mr_meta_destroy(meta);
+        return status;
+    }
+    *out = meta;
+    return MR_OK;
+}
+
+void mr_meta_destroy(struct mr_meta *meta)
+{
+    if (meta == NULL)
+        return;
+    mr_arena_destroy(meta->ar);
+    mr_xfree(meta);
+}
+
+static struct mr_type declared(enum mr_type_kind kind)
+{
+    struct mr_type t = MR_TYPE(kind);
+    t.origin = MR_SCHEMA;
+    return t;
+}
+
+static void from_record(const struct item *it, const struct mr_record *rec, struct mr_arena *ar,
+                        struct mr_field_list *out)
+{
+    if (it->name.ptr[0] == 't') {
+        mr_field_add(out, ar, it->path, declared(MR_T_TEXT), mr_value_text(rec->topic));
+    } else if (it->name.ptr[0] == 'p') {
+        struct mr_value v = rec->partition < 0 ? mr_value_null() : mr_value_int(rec->partition);
+        mr_field_add(out, ar, it->path, declared(MR_T_INT32), v);
+    } else {
+        struct mr_value v = rec->offset < 0 ? mr_value_null() : mr_value_int(rec->offset);
+        mr_field_add(out, ar, it->path, declared(MR_T_INT64), v);
+    }
+}
+
+static uint32_t member_at(const struct mr_shape *shape, enum mr_member top, struct mr_str name)
+{
+    return top != MR_MEMBER_COUNT ? shape->node[top] : mr_json_member(shape->doc, shape->object, name);
+}
+
+static const struct mr_connect_schema *schema_at(const struct mr_connect_schema *schema,
+                                                 struct mr_str name)
+{
+    const struct mr_connect_field *f = mr_connect_field(schema, name, 0);
+    return f == NULL ? NULL : f->schema;
+}
+
+/* Types of the envelope's own members, which need no schema to be known. */
+static struct mr_type envelope_type(const struct item *it)
+{
+    return declared(it->top == MR_M_OP ? MR_T_TEXT : MR_T_INT64);
+}
+
+static void from_envelope(const struct item *it, struct mr_connect *cn, const struct mr_shape *shape,
+                          const struct mr_connect_schema *schema, struct mr_arena *ar,
+                          struct mr_field_list *out)
+{
+    uint32_t node;
+    if (it->where == FROM_ENVELOPE) {
+        node = member_at(shape, it->top, it->name);
+        schema = schema_at(schema, it->name);
+    } else {
+        uint32_t holder = member_at(shape, it->top, it->holder);
+        const struct mr_connect_schema *holder_schema = schema_at(schema, it->holder);
+        node = mr_json_member(shape->doc, holder, it->name);
+        if (node == MR_JSON_NONE && !mr_json_is(shape->doc, holder, MR_J_NULL)) {
+            /* A struct that does not know the name: the envelope may. */
+            node = mr_json_member(shape->doc, shape->object, it->name);
+            holder_schema = schema;
+        }
+        schema = schema_at(holder_schema, it->name);
+    }
+
+    struct mr_type type = schema == NULL ? MR_TYPE(MR_T_NONE) : schema->type;
+    if (it->where == FROM_ENVELOPE)
+        type = envelope_type(it);
+    else if (schema != NULL && schema->kind == MR_C_STRUCT && type.kind == MR_T_NONE)
+        type = declared(MR_T_JSON);
+    type.not_null = false;
+    struct mr_value v = node == MR_JSON_NONE ? mr_value_null()
+                                             : mr_connect_value(cn, schema, shape->doc, node, ar);
+    mr_field_add(out, ar, it->path, type, v);
+}
+
+struct mr_fields mr_meta_fields(const struct mr_meta *meta, struct mr_connect *cn,
+                                const struct mr_record *rec, const struct mr_shape *shape,
+                                const struct mr_connect_schema *schema, struct mr_str op,
+                                struct mr_arena *ar)
+{
+    struct mr_field_list list = {0};
+    for (size_t i = 0; i < meta->count; i++) {
+        const struct item *it = &meta->items[i];
+        if (it->where == FROM_RECORD)
+            from_record(it, rec, ar, &list);
+        else if (shape != NULL)
+            from_envelope(it, cn, shape, schema, ar, &list);
+        else if (it->where == FROM_ENVELOPE && it->top == MR_M_OP && op.len != 0)
+            mr_field_add(&list, ar, it->path, declared(MR_T_TEXT), mr_value_text(op));
+    }
+    return mr_field_list_get(&list);
+}
+
+void mr_meta_override(const struct mr_fields *meta, struct mr_fields *fields)
+{
+    if (meta->count == 0)
+        return;
+    struct mr_field *items = (struct mr_field *)(uintptr_t)fields->items;
+    size_t kept = 0;
+    for (size_t i = 0; i < fields->count; i++) {
+        bool is_hidden = false;
+        for (size_t m = 0; m < meta->count && !is_hidden; m++)
+            is_hidden = mr_str_eq(meta->items[m].path, items[i].path);
+        if (!is_hidden)
+            items[kept++] = items[i];
+    }
+    fields->count = kept;
+}

@@ -1,0 +1,169 @@
+/* The formats there are, and the set of them that the engine drives: which decoder a topic gets, and how that is found out. */
+#include <millrace/base/log.h>
+#include <millrace/base/mem.h>
+
+#include "debezium.h"
+#include "detect.h"
+
+const struct mr_decoder_ops *const mr_decoders[] = {
+    &mr_decoder_debezium,
+    &mr_decoder_flat,
+    &mr_decoder_json,
+    NULL,
+};
+
+#define DECODERS (sizeof(mr_decoders) / sizeof(mr_decoders[0]) - 1)
+
+struct mr_decoder_set {
+    const struct mr_config *cfg;
+    struct mr_connect *cn;                /* for detection */
+    struct mr_decoder *decoders[DECODERS]; /* same order as mr_decoders */
+    size_t configured;                    /* DECODERS = found out per topic */
+};
+
+/* Index of the decoder that a fact or setting names; facts may carry a note of the decoder's own behind a slash. */
+static size_t index_of(const char *format_z)
+{
+    size_t len = strcspn(format_z, "/");
+    for (size_t i = 0; i < DECODERS; i++) {
+        if (mr_str_eq_z(mr_str_of(format_z, len), mr_decoders[i]->name))
+            return i;
+    }
+    return DECODERS;
+}
+
+static enum mr_status unknown_format(const char *format_z, struct mr_error *err)
+{
+    char known[128] = "auto";
+    size_t used = strlen(known);
+    for (size_t i = 0; i < DECODERS; i++) {
+        size_t len = strlen(mr_decoders[i]->name);
+        if (used + len + 3 > sizeof(known))
+            break;
+        memcpy(known + used, ", ", 2);
+        memcpy(known + used + 2, mr_decoders[i]->name, len + 1);
+        used += len + 2;
+    }
+    enum mr_status status = mr_fail(err, MR_E_CONFIG, "there is no format \"%s\"", format_z);
+    mr_error_hint(err, "formats: %s", known);
+    return status;
+}
+
+enum mr_status mr_decoder_set_create(const struct mr_config *cfg, struct mr_decoder_set **out,
+                                     struct mr_error *err)
+{
+    size_t configured = index_of(cfg->format);
+    if (configured == DECODERS && strcmp(cfg->format, "auto") != 0)
+        return unknown_format(cfg->format, err);
+
+    struct mr_decoder_set *set = mr_xcalloc(1, sizeof(*set));
+    set->cfg = cfg;
+    set->configured = configured;
+    set->cn = mr_connect_create(cfg);
+    for (size_t i = 0; i < DECODERS; i++) {
+        enum mr_status status = mr_decoders[i]->create(cfg, &set->decoders[i], err);
+        if (status != MR_OK) {
+            mr_decoder_set_destroy(set);
+            return status;
+        }
+    }
+    *out = set;
+    return MR_OK;
+}
+
+void mr_decoder_set_destroy(struct mr_decoder_set *set)
+{
+    if (set == NULL)
+        return;
+    for (size_t i = DECODERS; i-- > 0;) {
+        if (set->decoders[i] != NULL)
+            mr_decoders[i]->destroy(set->decoders[i]);
+    }
+    mr_connect_destroy(set->cn);
+    mr_xfree(set);
+}
+
+static void choose(struct mr_topic_facts *facts, size_t index)
+{
+    const char *name = mr_decoders[index]->name;
+    if (index_of(facts->format) == index)
+        return;
+    memset(facts->format, 0, sizeof(facts->format));
+    memcpy(facts->format, name, strlen(name));
+    facts->dirty = true;
+}
+
+/* The decoder that is surest that the record is its own. */
+static size_t ask_decoders(struct mr_decoder_set *set, const struct mr_record *rec, struct mr_arena *ar,
+                           int *best)
+{
+    size_t found = DECODERS;
+    *best = 0;
+    for (size_t i = 0; i < DECODERS; i++) {
+        int score = mr_decoders[i]->sniff == NULL ? 0 : mr_decoders[i]->sniff(set->decoders[i], rec, ar);
+        if (score > *best) {
+            *best = score;
+            found = i;
+        }
+    }
+    return found;
+}
+
+static void log_choice(const struct mr_record *rec, size_t index, int score)
+{
+    struct mr_str topic = rec->topic;
+    if (topic.len == 0 && rec->part != NULL)
+        topic = mr_str_z(rec->part->topic_z);
+    struct mr_str note = score > 1 ? MR_STR("detected")
+                                   : MR_STR("nothing in the message tells; if these are no rows of Debezium's "
+                                            "transform, set format: json");
+    mr_log(MR_LOG_INFO, "format of topic", MR_KV_STR("topic", topic),
+           MR_KV_Z("format", mr_decoders[index]->name), MR_KV_STR("note", note));
+}
+
+static enum mr_status detect(struct mr_decoder_set *set, const struct mr_record *rec,
+                             struct mr_topic_facts *facts, struct mr_arena *ar, size_t *index,
+                             struct mr_error *err)
+{
+    enum mr_detected what;
+    const char *name;
+    int score;
+    enum mr_status status;
+    MR_TRY(mr_detect(set->cn, rec, ar, &what, &name, err));
+
+    switch (what) {
+    case MR_DETECT_NEUTRAL:
+        *index = 0; /* Debezium's decoder knows them all */
+        return MR_OK;
+    case MR_DETECT_FOREIGN:
+        status = mr_fail_data(err, MR_CODE_UNSUPPORTED, "this is a message in the format of %s", name);
+        mr_error_hint(err, "that format is not supported; if these are plain rows, set format: json or flat");
+        return status;
+    case MR_DETECT_NOTHING:
+        return mr_fail_data(err, MR_CODE_UNKNOWN_FORMAT,
+                            "the value is JSON, but no object: no format that is known here");
+    case MR_DETECT_ROWS:
+        break;
+    }
+
+    *index = ask_decoders(set, rec, ar, &score);
+    if (*index == DECODERS)
+        return mr_fail_data(err, MR_CODE_UNKNOWN_FORMAT, "the message's format cannot be told");
+    choose(facts, *index);
+    log_choice(rec, *index, score);
+    return MR_OK;
+}
+
+enum mr_status mr_decoder_set_decode(struct mr_decoder_set *set, const struct mr_record *rec,
+                                     struct mr_topic_facts *facts, struct mr_arena *ar, mr_emit_fn emit,
+                                     void *ctx, struct mr_error *err)
+{
+    size_t index = set->configured;
+    if (index != DECODERS)
+        choose(facts, index);
+    else
+        index = index_of(facts->format);
+    if (index == DECODERS)
+        MR_TRY(detect(set, rec, facts, ar, &index, err));
+    return mr_decoders[index]->decode(set->decoders[index], rec, facts, ar, emit, ctx, err);
+}
