@@ -46,7 +46,7 @@ static enum mr_status topic_of(struct mr_intake *in, const struct mr_record *rec
     if (entry == NULL) {
         struct mr_topic_facts facts = {0};
         bool found = false;
-        if (in->control != NULL)
+        if (in->control != NULL && !in->no_control_tables)
             MR_TRY(mr_control_topic_fact(in->control, in->pipeline, topic, &facts, &found, err));
         facts.dirty = false;
         entry = mr_xcalloc(1, sizeof *entry);

@@ -9,6 +9,7 @@ struct mr_intake {
     const struct mr_config *cfg;
     struct mr_str pipeline;
     struct mr_sink *control;           /* set while connected */
+    bool no_control_tables;            /* plan on a target that Millrace has never written */
     struct mr_relations *rels;
     struct mr_decoder_set *decoders;
     struct mr_map *facts;              /* topic → struct topic_entry of intake.c */
