@@ -1,7 +1,8 @@
 /* What single values need: their facts, and whether they fit a type as they are. The fit is judged by value, not by the value's own
  * type: 5.0 fits an integer column, 7 fits decimal(5,2). */
-#include <millrace/schema/lattice.h>
+#include "facts.h"
 
+#include <float.h>
 #include <math.h>
 
 #include <millrace/base/decimal.h>
@@ -151,7 +152,7 @@ static bool integer_accepts(struct mr_value v, int64_t low, int64_t high)
     }
 }
 
-/* A number's text within the digits of decimal(p,s). Trailing zeros of the fraction count: digits stay digits. */
+/* A number's text within the digits of decimal(p,s), by value: zeros at the end of the fraction need no place. */
 static bool digits_fit(struct mr_type have, struct mr_str text)
 {
     struct mr_decimal_info info;
@@ -160,7 +161,7 @@ static bool digits_fit(struct mr_type have, struct mr_str text)
 
     if (!mr_decimal_parse(text, &info))
         return false;
-    return info.frac_digits <= (uint32_t)scale &&
+    return info.frac_significant <= (uint32_t)scale &&
            (info.is_zero || (whole >= 0 ? info.int_digits <= (uint32_t)whole : false));
 }
 
@@ -181,6 +182,18 @@ static bool decimal_accepts(struct mr_type have, struct mr_value v)
     }
 }
 
+bool mr_float32_holds(double f)
+{
+    char text[32];
+    double shown;
+
+    if (!isfinite(f) || (double)(float)f == f)
+        return true;
+    if (fabs(f) > (double)FLT_MAX)
+        return false;
+    return mr_parse_double(mr_str_of(text, mr_float_text((float)f, text)), &shown) && shown == f;
+}
+
 static bool float_accepts(struct mr_type have, struct mr_value v)
 {
     uint64_t exact = have.kind == MR_T_FLOAT32 ? EXACT_IN_FLOAT : EXACT_IN_DOUBLE;
@@ -192,9 +205,7 @@ static bool float_accepts(struct mr_type have, struct mr_value v)
     case MR_V_NUMBER:
         return mr_decimal_to_int64(mr_value_str(v), &i) && magnitude(i) <= exact;
     case MR_V_FLOAT:
-        if (have.kind == MR_T_FLOAT64 || !isfinite(v.f))
-            return true;
-        return fabs(v.f) <= (double)__FLT_MAX__ && (double)(float)v.f == v.f;
+        return have.kind == MR_T_FLOAT64 || mr_float32_holds(v.f);
     default:
         return false;
     }

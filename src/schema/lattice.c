@@ -105,10 +105,9 @@ bool mr_type_join(struct mr_type a, struct mr_type b, const struct mr_facts *fac
     if (!facts)
         facts = &nothing;
     if (a.kind == MR_T_NONE || b.kind == MR_T_NONE) {
-        *out = a.kind == MR_T_NONE ? b : a;
-        return true;
-    }
-    if (mr_type_eq(a, b)) {
+        joined = a.kind == MR_T_NONE ? b : a;
+        a.not_null = b.not_null = joined.not_null;
+    } else if (mr_type_eq(a, b)) {
         joined = a;
     } else if (mr_type_is_numeric(a) && mr_type_is_numeric(b)) {
         if (!join_numbers(a, b, facts, &joined))

@@ -3,6 +3,8 @@
  * the column → is there a lossless join → what does the field's policy say → can the target hold it. */
 #include "tracker_parts.h"
 
+#include <math.h>
+
 #include <millrace/base/decimal.h>
 #include <millrace/base/time.h>
 
@@ -28,12 +30,18 @@ static enum mr_policy policy_of(const struct mr_tk_judge *j)
     return policy;
 }
 
-/* A number under a type that says float or double is a float, whatever its digits. */
+/* A number under a type that says float or double is a float, written with whatever digits. */
 static bool is_trusted_float(const struct mr_tk_judge *j, struct mr_type have)
 {
-    if (!is_float_kind(j->field->type.kind) || (j->v.tag != MR_V_NUMBER && j->v.tag != MR_V_INT))
+    double f;
+
+    if (!is_float_kind(j->field->type.kind) || !is_float_kind(have.kind))
         return false;
-    return have.kind == MR_T_FLOAT64 || (have.kind == MR_T_FLOAT32 && j->field->type.kind == MR_T_FLOAT32);
+    if (j->v.tag == MR_V_INT)
+        return mr_type_accepts(have, mr_value_float((double)j->v.i)) && j->v.i < INT64_MAX - 1023 &&
+               (int64_t)(double)j->v.i == j->v.i;
+    return j->v.tag == MR_V_NUMBER && mr_decimal_shows_double(mr_value_str(j->v)) &&
+           mr_parse_double(mr_value_str(j->v), &f) && isfinite(f) && mr_type_accepts(have, mr_value_float(f));
 }
 
 static bool fits(const struct mr_tk_judge *j)
@@ -243,7 +251,7 @@ static enum mr_verdict misfit(struct mr_tk_judge *j, struct mr_type needed, enum
 static bool fits_special_float(const struct mr_tk_judge *j, const struct mr_facts *facts)
 {
     return j->col->pub.type.kind == MR_T_FLOAT64 && facts->has_special && j->v.tag == MR_V_NUMBER &&
-           mr_decimal_is_double(mr_value_str(j->v));
+           mr_decimal_shows_double(mr_value_str(j->v));
 }
 
 static enum mr_tk_reason reason_of(const struct mr_tk_column *col)

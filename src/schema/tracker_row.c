@@ -11,6 +11,8 @@
 #include <millrace/base/mem.h>
 #include <millrace/base/time.h>
 
+#include "facts.h"
+
 #define MAX_HINTS 8192
 #define SAFE_DIGITS 30                /* decimals up to here fit every target's widest type */
 #define DAY_0001 INT64_C(-719162)     /* 0001-01-01 */
@@ -238,7 +240,9 @@ static inline bool len_fast(struct mr_tracker *tk, struct mr_tk_column *col, uin
 static inline bool float_fast(const struct mr_tk_column *col, double f)
 {
     /* The facts of floats matter only when a column leaves the floats, and then the value test of the new type decides. */
-    return col->pub.type.kind == MR_T_FLOAT64 && isfinite(f);
+    if (!isfinite(f))
+        return false;
+    return col->pub.type.kind == MR_T_FLOAT64 || (col->pub.type.kind == MR_T_FLOAT32 && mr_float32_holds(f));
 }
 
 static inline bool fits_fast(struct mr_tracker *tk, struct mr_tk_column *col, uint32_t column, bool is_key,
