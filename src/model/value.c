@@ -160,11 +160,13 @@ static enum mr_status check_digits(const struct mr_decimal_info *info, struct mr
                                    struct mr_error *err)
 {
     int64_t room = (int64_t)type.precision - type.scale;
+    /* Where the first digit stands; below the point negative, so that a scale beyond the precision is right too. */
+    int64_t first = info->int_digits ? (int64_t)info->int_digits : (int64_t)info->digits - info->frac_significant;
     int64_t scale = type.scale > 0 ? type.scale : 0;
     /* A negative scale counts tens: the digits below must be zeros. */
-    bool is_coarse = type.scale >= 0 || info->is_zero ||
+    bool is_coarse = type.scale >= 0 ||
                      (int64_t)info->int_digits - (int64_t)info->digits >= -(int64_t)type.scale;
-    if ((int64_t)info->int_digits <= room && (int64_t)info->frac_significant <= scale && is_coarse)
+    if (info->is_zero || (first <= room && (int64_t)info->frac_significant <= scale && is_coarse))
         return MR_OK;
     char want[32];
     return mr_fail_data(err, MR_CODE_OUT_OF_RANGE,
