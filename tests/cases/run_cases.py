@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Run the handed cases through the whole program: run_cases.py sqlite|postgresql [NAME…].
+
+Each case is a message and what must come of it. It is written to a file, loaded with `millrace backfill`, and the tables are compared with the
+expectation. Where a case says that something is kept or goes away, a row is put there first, by the same program, so that doing
+nothing would be noticed. Cases that need options of later versions are listed in pending.txt; a pending case that passes is a failure, so
+that the list stays true."""
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support", "py"))
+from compare import Cell, same  # noqa: E402
+from harness import TARGETS, Failure, millrace  # noqa: E402
+
+FILES = ["mysql", "dtle", "flattened", "mongodb-types", "sequences"]
+FORMATS = {"mysql": "debezium", "dtle": "debezium", "mongodb": "debezium", "flat": "flat"}
+KEEP = "kept-by-a-partial-row"
+
+
+def text_of(case, part):
+    if part + "_raw" in case:
+        return case[part + "_raw"]
+    value = case.get(part)
+    return None if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def record(case, offset):
+    headers = [[k, v] for k, v in (case.get("headers") or {}).items()]
+    return {"topic": case["topic"], "partition": 0, "offset": offset, "timestamp": 1700000000000, "key": text_of(case, "key"),
+            "value": text_of(case, "value"), "headers": headers}
+
+
+def option_args(case):
+    settings = {"unwrap.flatten.struct": "false"}
+    for name, value in (case.get("options") or {}).items():
+        settings["unwrap." + name] = value
+    return [a for k, v in settings.items() for a in ("--set", f"{k}={v}")]
+
+
+def load(target, case, records, name):
+    path = os.path.join(target.work, name + ".jsonl")
+    with open(path, "w", encoding="utf-8", errors="surrogatepass") as f:
+        for r in records:
+            f.write(json.dumps(r) + "\n")
+    return millrace("backfill", path, "--format", FORMATS[case["format"]], *target.args(), *option_args(case), check=False)
+
+
+def seed_row(expect):
+    """A row that is there before the message: its key, values that must go, one that must stay."""
+    row = {k: v for k, v in (expect.get("key") or {"id": 1}).items() if not isinstance(v, dict)}
+    for k, v in (expect.get("row") or {}).items():
+        if v is None and expect.get("partial"):
+            row[k] = 7
+    return row
+
+
+def seed_message(case, expect):
+    """An insert of that row, in the case's own format."""
+    row = seed_row(expect)
+    table = expect.get("table") or "customers"
+    topic = case["topic"]
+    source = {"version": "3.0.8.Final", "connector": "mysql", "name": "s", "ts_ms": 1, "snapshot": "false", "db": "inventory", "table": table}
+    if case["format"] in ("mysql", "dtle"):
+        source["db"] = "db1" if case["format"] == "dtle" else "inventory"
+        return {"topic": topic, "key": {k: row[k] for k in (expect.get("key") or {})} or None,
+                "value": {"before": None, "after": {**row, KEEP: "k"}, "source": source, "op": "c", "ts_ms": 1}}
+    if case["format"] == "mongodb":
+        del source["table"]
+        source.update(connector="mongodb", collection=table)
+        return {"topic": topic, "key": {"id": json.dumps(row["_id"])},
+                "value": {"before": None, "after": json.dumps({**row, KEEP: "k"}), "source": source, "op": "c", "ts_ms": 1}}
+    return {"topic": topic, "key": row, "value": {**row, KEEP: "k"}}
+
+
+def needs_seed(expect):
+    return expect["action"] in ("delete", "truncate") or expect.get("partial") or "old_key" in expect
+
+
+def dead_codes(target):
+    return [r[1] for r in target.control("dead_letter", "id, code")]
+
+
+def find_rows(target, expect):
+    names = [expect["table"], *expect.get("also_ok_table", [])]
+    for table in target.tables():
+        if table in names:
+            return target.rows(table)
+    return None
+
+
+def row_differs(have, want, ignore, partial):
+    """Why the row is not the wanted one, or None."""
+    for name, value in want.items():
+        if name not in have:
+            if value is None or name in ignore:
+                continue
+            return f"column {name} is missing"
+        if not same(value, have[name]) and not (name in ignore and have[name].value is None):
+            return f"{name}: wanted {value!r}, holds {have[name]!r}"
+    for name, cell in have.items():
+        if name in want or name in ignore:
+            continue
+        if partial and name == KEEP:
+            if cell.value != "k":
+                return "a column that the partial row does not name was changed"
+        elif cell.value is not None:
+            return f"{name} should be NULL, holds {cell!r}"
+    return None
+
+
+def check_upsert(target, expect, seeded):
+    rows = find_rows(target, expect)
+    if rows is None:
+        return f"no table {expect['table']}, there are {target.tables()}; dead letters {dead_codes(target)}"
+    if len(rows) != 1:
+        return f"wanted 1 row, there are {len(rows)}; dead letters {dead_codes(target)}"
+    want = {**(expect.get("key") or {}), **expect["row"]}
+    return row_differs(rows[0], want, expect.get("optional_cols", []), expect.get("partial") and seeded)
+
+
+def check_gone(target, expect):
+    rows = find_rows(target, expect)
+    if rows is None:
+        return "the seeded table is not there"
+    return None if not rows else f"the row is still there: {rows}"
+
+
+def check_nothing(target, seeded):
+    if seeded:
+        rows = [r for t in target.tables() for r in target.rows(t)]
+        return None if len(rows) == 1 else "the seeded row should have stayed"
+    return f"tables were made: {target.tables()}" if target.tables() else None
+
+
+def check(target, expect, seeded, done):
+    action = expect["action"]
+    dead = dead_codes(target)
+    if action == "error":
+        if done.returncode == 3 or expect["error"] in dead:
+            return None
+        return f"wanted the error {expect['error']}, dead letters {dead}"
+    if done.returncode != 0:
+        return f"exit code {done.returncode}: {done.stderr[-600:]}"
+    if dead:
+        return f"dead letters: {target.control('dead_letter', 'code, message')}"
+    if action == "upsert":
+        return check_upsert(target, expect, seeded)
+    if action in ("delete", "truncate"):
+        return check_gone(target, expect)
+    return check_nothing(target, seeded)
+
+
+def run_single(target_class, case):
+    """Why the case fails, or None. Any of the acceptable outcomes will do."""
+    why = []
+    for expect in [case["expect"], *case["expect"].get("also_ok", [])]:
+        target = target_class()
+        target.work = getattr(target, "dir", None) or os.path.join(os.environ.get("TMPDIR", "/tmp"), f"mr-cases-{os.getpid()}")
+        os.makedirs(target.work, exist_ok=True)
+        try:
+            seeded = bool(needs_seed(expect))
+            if seeded:
+                seed = load(target, case, [record(seed_message(case, expect), 0)], "seed")
+                if seed.returncode != 0 or dead_codes(target) or not target.tables():
+                    raise Failure(f"the seed failed: {seed.stderr}")
+            done = load(target, case, [record(case, 1)], "case")
+            reason = check(target, expect, seeded, done)
+        finally:
+            target.close()
+        if reason is None:
+            return None
+        why.append(reason)
+    return "; or ".join(why)
+
+
+def row_matches(have, want):
+    return row_differs(have, want, [], False) is None
+
+
+def compare_state(target, state):
+    for table, want in state.items():
+        rows = find_rows(target, {"table": table})
+        if rows is None:
+            return f"no table {table}"
+        left = list(rows)
+        for row in want:
+            found = next((r for r in left if row_matches(r, row)), None)
+            if found is None:
+                return f"no row {row} in {rows}"
+            left.remove(found)
+        if left:
+            return f"rows too many: {left}"
+    return None
+
+
+def run_sequence(target_class, case):
+    """In one batch, in batches of one, and the whole list twice: the same tables."""
+    records = [record(m, i) for i, m in enumerate(case["messages"])]
+    twice = records + [dict(r, offset=r["offset"] + len(records)) for r in records]
+    for how, recs, rows in (("one batch", records, 5000), ("batches of one", records, 1), ("twice", twice, 5000)):
+        target = target_class()
+        target.work = getattr(target, "dir", None) or os.path.join(os.environ.get("TMPDIR", "/tmp"), f"mr-cases-{os.getpid()}")
+        os.makedirs(target.work, exist_ok=True)
+        try:
+            path = os.path.join(target.work, "sequence.jsonl")
+            with open(path, "w", encoding="utf-8") as f:
+                f.writelines(json.dumps(r) + "\n" for r in recs)
+            done = millrace("backfill", path, "--format", FORMATS[case["format"]], "--set", f"batch.rows={rows}", *target.args(),
+                            *option_args(case), check=False)
+            reason = f"exit code {done.returncode}: {done.stderr[-600:]}" if done.returncode else None
+            reason = reason or (f"dead letters {dead_codes(target)}" if dead_codes(target) else compare_state(target, case["expect_state"]))
+        finally:
+            target.close()
+        if reason:
+            return f"{how}: {reason}"
+    return None
+
+
+def main():
+    target_class = TARGETS[sys.argv[1]]
+    only = sys.argv[2:]
+    with open(os.path.join(HERE, "pending.txt"), encoding="utf-8") as f:
+        pending = {line.split()[0] for line in f if line.strip() and not line.startswith("#")}
+    passed, skipped, failed = 0, 0, []
+    for name in FILES:
+        with open(os.path.join(HERE, "debezium", name + ".jsonl"), encoding="utf-8") as f:
+            cases = [json.loads(line) for line in f]
+        for case in cases:
+            if only and case["name"] not in only:
+                continue
+            reason = run_sequence(target_class, case) if "messages" in case else run_single(target_class, case)
+            if case["name"] in pending and not only:
+                if reason is None:
+                    failed.append(f"{name}: {case['name']} passes: take it out of pending.txt")
+                skipped += 1
+            elif reason is None:
+                passed += 1
+            else:
+                failed.append(f"{name}: {case['name']}: {reason}")
+    for line in failed:
+        print(line)
+    print(f"{sys.argv[1]}: {passed} cases passed, {len(failed)} failed, {skipped} pending")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
