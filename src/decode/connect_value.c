@@ -75,8 +75,12 @@ static struct mr_value floating(enum mr_connect_kind kind, const struct mr_json_
     if ((found != MR_J_NUMBER && found != MR_J_STRING && found != MR_J_WORD) ||
         !mr_parse_double(text, &d))
         return MR_BAD_VALUE("expected a number");
-    if (kind == MR_C_FLOAT32 && isfinite(d) && fabs(d) > FLT_MAX)
-        return MR_BAD_VALUE("beyond the range of a 32-bit float");
+    if (kind == MR_C_FLOAT32 && isfinite(d) && fabs(d) > FLT_MAX) {
+        /* The shortest text of the largest float lies above it. */
+        if (fabs(d) > 3.4028235e38)
+            return MR_BAD_VALUE("beyond the range of a 32-bit float");
+        d = copysign((double)FLT_MAX, d);
+    }
     return mr_value_float(d);
 }
 
