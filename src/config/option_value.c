@@ -130,7 +130,9 @@ static bool parse_bool(struct mr_str text, bool *out)
 
 void mr_strings_add(struct mr_strings *list, struct mr_str item)
 {
-    list->items = mr_xrealloc(list->items, (list->count + 1) * sizeof *list->items);
+    /* Doubled whenever the count is a power of two, so that the room needs no member of its own. */
+    if ((list->count & (list->count - 1)) == 0)
+        list->items = mr_xrealloc(list->items, (list->count ? list->count * 2 : 1) * sizeof *list->items);
     list->items[list->count++] = mr_xstrndup(item.ptr ? item.ptr : "", item.len);
 }
 
