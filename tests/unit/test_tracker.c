@@ -1,0 +1,1084 @@
+/* What the tracker does with every field of every row: types, policies, configured and declared types, keys, refused rows, the
+ * catalog. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include <millrace/base/utf8.h>
+#include <millrace/schema/tracker.h>
+
+#include "config/node.h"
+#include "support/fake_dialect.h"
+
+#define TWO_53 (INT64_C(1) << 53)
+
+static struct mr_arena *ar;
+static struct mr_dialect dialect;
+static struct mr_config *cfg;
+static struct mr_tracker *tk;
+static struct mr_error err;
+
+/* What mr_tracker_field said last. */
+static uint32_t column;
+static int nulled;
+static struct mr_value stored;
+
+static int set_up(void **state)
+{
+    (void)state;
+    ar = mr_arena_create(0);
+    dialect = fake_dialect();
+    cfg = NULL;
+    tk = NULL;
+    err = (struct mr_error){0};
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    mr_tracker_destroy(tk);
+    mr_config_destroy(cfg);
+    mr_arena_destroy(ar);
+    return 0;
+}
+
+static void start(const char *yaml_z)
+{
+    if (mr_config_load_text("m.yaml", mr_str_z(yaml_z), NULL, 0, &cfg, &err) != MR_OK)
+        fail_msg("%s", err.message);
+    tk = mr_tracker_create(cfg, &dialect, MR_STR("shop"), MR_STR("orders"), MR_STR("shop"), MR_STR("orders"));
+}
+
+/* ---- Builders ---- */
+
+static struct mr_field field(const char *path_z, struct mr_value v)
+{
+    return (struct mr_field){.path = mr_str_z(path_z), .type = MR_TYPE(MR_T_NONE), .value = v};
+}
+
+static struct mr_field typed(const char *path_z, const char *type_z, uint8_t origin, struct mr_value v)
+{
+    struct mr_field f = field(path_z, v);
+
+    assert_true(mr_type_parse(mr_str_z(type_z), &f.type));
+    f.type.origin = origin;
+    return f;
+}
+
+static struct mr_field declared(const char *path_z, const char *type_z, struct mr_value v)
+{
+    return typed(path_z, type_z, MR_SCHEMA, v);
+}
+
+static struct mr_value number(const char *text_z)
+{
+    return mr_value_bytes(MR_V_NUMBER, mr_str_z(text_z));
+}
+
+static struct mr_value text(const char *text_z)
+{
+    return mr_value_text(mr_str_z(text_z));
+}
+
+static void begin(void)
+{
+    struct mr_place place = {.topic = MR_STR("srv.shop.orders"), .partition = 3, .offset = 77, .time_us = INT64_MIN};
+
+    mr_tracker_row_begin(tk, &place);
+}
+
+static enum mr_verdict judge(struct mr_field f, bool is_key)
+{
+    return mr_tracker_field(tk, &f, 0, is_key, ar, &column, &nulled, &stored, &err);
+}
+
+/* One row of one field, kept if it may be. */
+static enum mr_verdict row(struct mr_field f)
+{
+    begin();
+    enum mr_verdict verdict = judge(f, false);
+    if (verdict == MR_VERDICT_DEAD || verdict == MR_VERDICT_FAIL)
+        mr_tracker_row_rollback(tk);
+    else
+        mr_tracker_row_commit(tk);
+    return verdict;
+}
+
+static const struct mr_tracked_column *col(const char *path_z)
+{
+    int found = mr_tracker_find(tk, mr_str_z(path_z));
+
+    if (found < 0)
+        fail_msg("no column for %s", path_z);
+    return mr_tracker_column(tk, (size_t)found);
+}
+
+static void type_is(const char *path_z, const char *want_z)
+{
+    char have[32];
+
+    assert_string_equal(mr_type_text(col(path_z)->type, have), want_z);
+}
+
+static void name_is(size_t i, const char *want_z)
+{
+    struct mr_str name = mr_tracker_column(tk, i)->name;
+
+    if (!mr_str_eq_z(name, want_z))
+        fail_msg("have \"%.*s\", want \"%s\"", MR_STR_FMT(name), want_z);
+}
+
+static void says(const char *code_z, const char *part_z)
+{
+    assert_string_equal(err.code, code_z);
+    if (!strstr(err.message, part_z) && !strstr(err.hint, part_z))
+        fail_msg("\"%s\" stands neither in \"%s\" nor in \"%s\"", part_z, err.message, err.hint);
+}
+
+#define POLICY(p) "types: {policies: {shop.orders.a: " p "}}"
+
+/* ---- First values ---- */
+
+static void test_the_first_value_makes_the_column(void **state)
+{
+    (void)state;
+    start("");
+    assert_int_equal(row(field("a", mr_value_int(7))), MR_VERDICT_OK);
+    assert_int_equal(column, 0);
+    assert_int_equal(nulled, -1);
+    assert_int_equal(stored.i, 7);
+    type_is("a", "int64");
+    assert_int_equal(row(field("b", number("1.50"))), MR_VERDICT_OK);
+    type_is("b", "decimal");
+    assert_int_equal(row(field("c", number("18446744073709551615"))), MR_VERDICT_OK);
+    type_is("c", "decimal(20,0)");
+    assert_int_equal(row(field("d.e", text("x"))), MR_VERDICT_OK);
+    type_is("d.e", "text");
+    name_is(3, "d_e");
+    assert_int_equal(col("a")->counts[MR_T_INT64], 1);
+    assert_int_equal(col("a")->facts.max_abs, 7);
+    assert_true(mr_str_eq_z(col("a")->first.topic, "srv.shop.orders"));
+    assert_int_equal(col("a")->first.offset, 77);
+    assert_int_equal(col("a")->widened.topic.len, 0);
+    assert_true(mr_tracker_changed(tk));
+}
+
+static void test_integers_of_values_are_int64_and_declared_ones_as_declared(void **state)
+{
+    (void)state;
+    start("");
+    row(typed("a", "int32", MR_TYPED, mr_value_int(1)));
+    type_is("a", "int64");
+    row(declared("b", "int16", mr_value_int(1)));
+    type_is("b", "int16");
+    assert_int_equal(col("b")->type.origin, MR_SCHEMA);
+}
+
+static void test_a_null_makes_a_column_only_where_a_type_is_declared(void **state)
+{
+    (void)state;
+    start("types: {columns: {shop.orders.c: date}}");
+    assert_int_equal(row(field("a", mr_value_null())), MR_VERDICT_SKIP);
+    assert_int_equal(row(typed("a", "int64", MR_TYPED, mr_value_null())), MR_VERDICT_SKIP);
+    assert_int_equal(mr_tracker_count(tk), 0);
+    assert_int_equal(row(declared("b", "decimal(10,2)", mr_value_null())), MR_VERDICT_OK);
+    type_is("b", "decimal(10,2)");
+    assert_int_equal(col("b")->counts[MR_T_NONE], 1);
+    assert_int_equal(row(field("c", mr_value_null())), MR_VERDICT_OK);
+    type_is("c", "date");
+}
+
+static void test_absent_and_unavailable_make_no_column_and_pass_a_known_one(void **state)
+{
+    struct mr_value unavailable = {.tag = MR_V_UNAVAILABLE};
+
+    (void)state;
+    start("");
+    assert_int_equal(row(declared("a", "text", unavailable)), MR_VERDICT_SKIP);
+    row(field("a", text("x")));
+    assert_int_equal(row(field("a", unavailable)), MR_VERDICT_OK);
+    assert_int_equal(stored.tag, MR_V_UNAVAILABLE);
+}
+
+/* ---- Widening ---- */
+
+static void test_a_lossless_join_widens_and_tells_where(void **state)
+{
+    (void)state;
+    start("");
+    row(field("a", mr_value_int(7)));
+    mr_table_unref(mr_tracker_publish(tk));
+    assert_false(mr_tracker_changed(tk));
+    assert_int_equal(row(field("a", number("1.50"))), MR_VERDICT_OK);
+    type_is("a", "decimal");
+    assert_int_equal(col("a")->widened_from.kind, MR_T_INT64);
+    assert_int_equal(col("a")->widened.offset, 77);
+    assert_true(mr_tracker_changed(tk));
+}
+
+static void test_a_whole_float_leaves_an_integer_column_as_it_is(void **state)
+{
+    (void)state;
+    start("");
+    row(field("a", mr_value_int(7)));
+    assert_int_equal(row(field("a", mr_value_float(8.0))), MR_VERDICT_OK);
+    type_is("a", "int64");
+    assert_int_equal(row(field("a", mr_value_float(8.5))), MR_VERDICT_OK);
+    type_is("a", "float64");
+}
+
+static void test_an_integer_beyond_two_to_the_53_turns_a_float_column_into_a_decimal(void **state)
+{
+    (void)state;
+    start("");
+    row(field("a", mr_value_int(TWO_53 + 1)));
+    row(field("a", mr_value_float(0.5)));
+    type_is("a", "decimal");
+    row(field("b", mr_value_float(0.5)));
+    row(field("b", mr_value_int(TWO_53)));
+    type_is("b", "float64");
+    row(field("b", mr_value_int(TWO_53 + 1)));
+    type_is("b", "decimal");
+}
+
+static void test_a_column_that_held_nan_stays_a_float(void **state)
+{
+    (void)state;
+    start("");
+    row(field("a", mr_value_float(NAN)));
+    assert_int_equal(row(field("a", mr_value_int(5))), MR_VERDICT_OK);
+    assert_int_equal(row(field("a", number("0.25"))), MR_VERDICT_OK);
+    assert_int_equal(row(field("a", mr_value_int(TWO_53 + 1))), MR_VERDICT_DEAD);
+    says("type_conflict", "float64");
+    type_is("a", "float64");
+}
+
+static void test_a_time_outside_the_day_makes_a_duration(void **state)
+{
+    (void)state;
+    start("");
+    row(declared("a", "time", mr_value_time(MR_V_TIME, 1)));
+    type_is("a", "time");
+    assert_int_equal(row(declared("a", "time", mr_value_time(MR_V_TIME, -1))), MR_VERDICT_OK);
+    type_is("a", "duration");
+}
+
+static void test_a_value_beyond_its_declared_integer_widens_it(void **state)
+{
+    (void)state;
+    start("");
+    row(declared("a", "int64", mr_value_int(1)));
+    assert_int_equal(row(declared("a", "int64", number("18446744073709551615"))), MR_VERDICT_OK);
+    type_is("a", "decimal(20,0)");
+}
+
+static void test_declared_floats_take_numbers_of_any_spelling(void **state)
+{
+    (void)state;
+    start("");
+    row(declared("a", "float64", number("0.10")));
+    row(declared("a", "float64", mr_value_int(3)));
+    row(declared("a", "float64", mr_value_float(0.7)));
+    type_is("a", "float64");
+    row(declared("b", "float32", mr_value_float(0.1)));
+    row(declared("b", "float32", mr_value_float(1234.567)));
+    type_is("b", "float32");
+}
+
+/* ---- Declared types that change ---- */
+
+static void test_a_column_follows_a_wider_declaration(void **state)
+{
+    (void)state;
+    start("");
+    row(declared("a", "int32", mr_value_int(1)));
+    row(declared("a", "int64", mr_value_int(1)));
+    type_is("a", "int64");
+    row(declared("a", "int32", mr_value_int(1))); /* a partition that still sends the old schema */
+    type_is("a", "int64");
+    row(declared("a", "decimal(10,2)", mr_value_null()));
+    type_is("a", "decimal(21,2)");
+}
+
+static void test_a_declaration_that_does_not_join_makes_text_for_good(void **state)
+{
+    (void)state;
+    start("");
+    row(declared("a", "int32", mr_value_int(1)));
+    assert_int_equal(row(declared("a", "text", text("x"))), MR_VERDICT_OK);
+    type_is("a", "text");
+    assert_int_equal(row(declared("a", "int32", mr_value_int(1))), MR_VERDICT_OK);
+    assert_int_equal(row(declared("a", "date", mr_value_time(MR_V_DATE, 1))), MR_VERDICT_OK);
+    type_is("a", "text");
+    assert_int_equal(col("a")->conflicts, 0);
+}
+
+static void test_a_declaration_never_turns_a_key_into_text(void **state)
+{
+    (void)state;
+    start("");
+    begin();
+    assert_int_equal(judge(declared("id", "int32", mr_value_int(1)), true), MR_VERDICT_OK);
+    assert_int_equal(judge(declared("id", "text", text("x")), true), MR_VERDICT_DEAD);
+    says("type_conflict", "key column");
+    mr_tracker_row_commit(tk);
+    type_is("id", "int32");
+}
+
+static void test_declared_against_observed_is_a_matter_of_the_policy(void **state)
+{
+    (void)state;
+    start("");
+    row(field("a", text("x")));
+    assert_int_equal(row(declared("a", "int32", mr_value_int(1))), MR_VERDICT_DEAD);
+    type_is("a", "text");
+    row(declared("b", "int32", mr_value_int(1)));
+    assert_int_equal(row(field("b", text("x"))), MR_VERDICT_DEAD);
+    type_is("b", "int32");
+}
+
+/* ---- Policies ---- */
+
+static void test_widen_sends_a_conflict_to_the_dead_letters(void **state)
+{
+    (void)state;
+    start("");
+    row(field("a", mr_value_int(7)));
+    assert_int_equal(row(field("a", text("secret"))), MR_VERDICT_DEAD);
+    says("type_conflict", "shop.orders: field \"a\": a value of type text does not fit the column of type int64");
+    says("type_conflict", "types.policies.\"shop.orders.a\": text");
+    assert_null(strstr(err.message, "secret"));
+    assert_string_equal(err.field, "a");
+    assert_int_equal(col("a")->conflicts, 1);
+}
+
+static void test_strict_keeps_the_first_type(void **state)
+{
+    (void)state;
+    start(POLICY("strict"));
+    row(declared("a", "int32", mr_value_int(7)));
+    assert_int_equal(row(declared("a", "int64", mr_value_int(8))), MR_VERDICT_OK); /* it fits as it is */
+    assert_int_equal(row(declared("a", "int64", mr_value_int(INT64_MAX))), MR_VERDICT_DEAD);
+    says("type_conflict", "strict");
+    type_is("a", "int32");
+    assert_int_equal(row(declared("a", "text", text("x"))), MR_VERDICT_DEAD);
+    type_is("a", "int32");
+}
+
+static void test_text_turns_the_column_into_text_on_a_conflict_only(void **state)
+{
+    (void)state;
+    start(POLICY("text"));
+    row(field("a", mr_value_int(7)));
+    row(field("a", number("1.5")));
+    type_is("a", "decimal");
+    assert_int_equal(row(field("a", text("x"))), MR_VERDICT_OK);
+    type_is("a", "text");
+    assert_int_equal(row(field("a", mr_value_int(7))), MR_VERDICT_OK);
+    assert_int_equal(stored.tag, MR_V_INT); /* coerced by whoever writes it */
+    assert_int_equal(col("a")->conflicts, 1);
+}
+
+static void test_json_turns_the_column_into_json(void **state)
+{
+    (void)state;
+    start(POLICY("json"));
+    row(field("a", mr_value_bool(true)));
+    assert_int_equal(row(field("a", mr_value_bytes(MR_V_JSON, MR_STR("[1]")))), MR_VERDICT_OK);
+    type_is("a", "json");
+    assert_int_equal(row(field("a", text("x"))), MR_VERDICT_OK);
+}
+
+static void test_variant_sends_a_conflict_to_a_second_column(void **state)
+{
+    (void)state;
+    start(POLICY("variant"));
+    row(field("a", text("x")));
+    assert_int_equal(row(field("a", mr_value_int(7))), MR_VERDICT_OK);
+    assert_int_equal(column, 1);
+    assert_int_equal(nulled, 0);
+    name_is(1, "a__int64");
+    type_is("a", "text");
+    assert_int_equal(row(field("a", mr_value_int(8))), MR_VERDICT_OK);
+    assert_int_equal(column, 1);
+    assert_int_equal(row(field("a", number("1.5"))), MR_VERDICT_OK);
+    name_is(2, "a__decimal");
+    assert_int_equal(row(field("a", text("y"))), MR_VERDICT_OK);
+    assert_int_equal(column, 0);
+    assert_int_equal(nulled, -1);
+    assert_int_equal(mr_tracker_find(tk, MR_STR("a")), 0);
+}
+
+static void collect(void *ctx, uint32_t found)
+{
+    *(uint32_t *)ctx |= 1u << found;
+}
+
+static void test_variants_lie_below_their_field_and_survive_a_restart(void **state)
+{
+    uint32_t found = 0;
+
+    (void)state;
+    start(POLICY("variant"));
+    row(field("a", text("x")));
+    row(field("ab", text("x")));
+    row(field("a", mr_value_int(7)));
+    mr_tracker_below(tk, MR_STR("a"), collect, &found);
+    assert_int_equal(found, 1u | 4u);
+
+    struct mr_tracker *first = tk;
+    tk = mr_tracker_create(cfg, &dialect, MR_STR("shop"), MR_STR("orders"), MR_STR("shop"), MR_STR("orders"));
+    for (size_t i = 0; i < 3; i++)
+        mr_tracker_restore(tk, mr_tracker_column(first, i));
+    mr_tracker_destroy(first);
+    assert_int_equal(row(field("a", mr_value_int(8))), MR_VERDICT_OK);
+    assert_int_equal(column, 2);
+    assert_int_equal(mr_tracker_count(tk), 3);
+}
+
+static void test_null_leaves_the_value_out_and_says_why(void **state)
+{
+    (void)state;
+    start(POLICY("\"null\""));
+    row(field("a", mr_value_int(7)));
+    assert_int_equal(row(field("a", text("x"))), MR_VERDICT_NULLED);
+    assert_int_equal(column, 0);
+    assert_int_equal(stored.tag, MR_V_NULL);
+    says("type_conflict", "int64");
+    assert_int_equal(col("a")->conflicts, 1);
+    assert_int_equal(col("a")->counts[MR_T_TEXT], 0);
+}
+
+static void test_fail_names_the_place(void **state)
+{
+    (void)state;
+    start("types: {policy: fail}");
+    row(field("a", mr_value_int(7)));
+    assert_int_equal(row(field("a", text("x"))), MR_VERDICT_FAIL);
+    says("type_conflict", "srv.shop.orders [3] at 77");
+    assert_int_equal(row(field("a", number("1.5"))), MR_VERDICT_OK); /* a widening is none of its business */
+}
+
+static void test_path_wins_over_table_and_table_over_default(void **state)
+{
+    (void)state;
+    start("{types: {policy: strict, policies: {shop.orders.a: widen}}, tables: {shop.orders: {policy: text}}}");
+    row(field("a", mr_value_int(7)));
+    row(field("b", mr_value_int(7)));
+    assert_int_equal(row(field("a", text("x"))), MR_VERDICT_DEAD);
+    assert_int_equal(row(field("b", text("x"))), MR_VERDICT_OK);
+    type_is("b", "text");
+}
+
+static void test_policies_that_would_change_a_key_do_not_apply_to_it(void **state)
+{
+    static const char *const yaml[] = {POLICY("text"), POLICY("json"), POLICY("variant"), POLICY("\"null\"")};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        start(yaml[i]);
+        begin();
+        assert_int_equal(judge(field("a", mr_value_int(7)), true), MR_VERDICT_OK);
+        assert_int_equal(judge(field("a", text("x")), true), MR_VERDICT_DEAD);
+        mr_tracker_row_commit(tk);
+        assert_int_equal(mr_tracker_count(tk), 1);
+        type_is("a", "int64");
+        mr_tracker_destroy(tk);
+        mr_config_destroy(cfg);
+    }
+    start("");
+}
+
+/* ---- evolve: add ---- */
+
+static void test_add_refuses_a_widening_of_what_the_target_has_already(void **state)
+{
+    (void)state;
+    start("target: {evolve: add}");
+    row(field("a", mr_value_int(7)));
+    assert_int_equal(row(field("a", number("1.5"))), MR_VERDICT_OK); /* not created yet */
+    type_is("a", "decimal");
+    row(field("b", mr_value_int(7)));
+    mr_table_unref(mr_tracker_publish(tk));
+    assert_int_equal(row(field("b", number("1.5"))), MR_VERDICT_DEAD);
+    says("type_conflict", "target.evolve: full");
+    assert_int_equal(row(field("a", mr_value_int(1))), MR_VERDICT_OK);
+    assert_int_equal(row(declared("b", "decimal(30,2)", mr_value_int(1))), MR_VERDICT_OK); /* fits as it is */
+    type_is("b", "int64");
+}
+
+/* ---- Configured types ---- */
+
+static struct mr_value configured_value(const char *type_z, struct mr_value v)
+{
+    char yaml[128];
+
+    mr_tracker_destroy(tk);
+    mr_config_destroy(cfg);
+    cfg = NULL;
+    tk = NULL;
+    snprintf(yaml, sizeof(yaml), "types: {columns: {shop.orders.a: \"%s\"}}", type_z);
+    start(yaml);
+    err = (struct mr_error){0};
+    if (row(field("a", v)) != MR_VERDICT_OK)
+        return (struct mr_value){.tag = MR_V_INVALID};
+    return stored;
+}
+
+static void configured_text_is(const char *type_z, const char *text_z, enum mr_tag tag, const char *want_z)
+{
+    struct mr_buf out = MR_BUF_INIT(1000);
+    struct mr_value v = configured_value(type_z, text(text_z));
+
+    if (v.tag != tag)
+        fail_msg("%s as %s: tag %d, %s", text_z, type_z, v.tag, err.message);
+    mr_value_append_text(v, &out);
+    assert_string_equal(mr_buf_z(&out), want_z);
+    mr_buf_free(&out);
+}
+
+static void configured_text_is_refused(const char *type_z, const char *text_z, const char *code_z)
+{
+    if (configured_value(type_z, text(text_z)).tag != MR_V_INVALID)
+        fail_msg("%s passed as %s", text_z, type_z);
+    says(code_z, "types.columns");
+}
+
+static void test_a_configured_type_reads_texts(void **state)
+{
+    (void)state;
+    configured_text_is("decimal(10,2)", "12.50", MR_V_NUMBER, "12.50");
+    configured_text_is("decimal(10,2)", "BNI=", MR_V_NUMBER, "12.34"); /* unscaled 1234 */
+    configured_text_is("decimal(10,2)", "/w==", MR_V_NUMBER, "-0.01");
+    configured_text_is("decimal", "1.5e3", MR_V_NUMBER, "1500");
+    configured_text_is("int32", "-7", MR_V_INT, "-7");
+    configured_text_is("float64", "0.5", MR_V_FLOAT, "0.5");
+    configured_text_is("float64", "NaN", MR_V_FLOAT, "NaN");
+    configured_text_is("boolean", "true", MR_V_BOOL, "true");
+    configured_text_is("date", "2020-02-29", MR_V_DATE, "2020-02-29");
+    configured_text_is("time", "10:11:12", MR_V_TIME, "10:11:12");
+    configured_text_is("duration", "-30:00:00", MR_V_DURATION, "-30:00:00");
+    configured_text_is("timestamp", "2020-01-02 03:04:05.5", MR_V_TIMESTAMP, "2020-01-02T03:04:05.500000");
+    configured_text_is("timestamptz", "2020-01-02T03:04:05+02:00", MR_V_TIMESTAMPTZ, "2020-01-02T01:04:05Z");
+    configured_text_is("uuid", "6F9619FF-8B86-D011-B42D-00CF4FC964FF", MR_V_UUID, "6f9619ff-8b86-d011-b42d-00cf4fc964ff");
+    configured_text_is("bytes", "AQI=", MR_V_BYTES, "AQI=");
+    configured_text_is("bits(3)", "101", MR_V_BITS, "101");
+    assert_int_equal(configured_value("date", mr_value_int(19000)).i, 19000);
+    assert_int_equal(configured_value("boolean", mr_value_int(1)).tag, MR_V_BOOL);
+    assert_int_equal(configured_value("text", mr_value_int(1)).tag, MR_V_TEXT);
+}
+
+static void test_a_configured_type_refuses_what_it_would_lose(void **state)
+{
+    (void)state;
+    configured_text_is_refused("decimal(4,2)", "123.45", "out_of_range");
+    configured_text_is_refused("decimal(10,2)", "n/a", "type_conflict");
+    configured_text_is_refused("int32", "3000000000", "out_of_range");
+    configured_text_is_refused("int32", "1.5", "type_conflict");
+    configured_text_is_refused("date", "2020-02-30", "type_conflict");
+    configured_text_is_refused("time", "25:00:00", "type_conflict");
+    configured_text_is_refused("timestamp", "2020-01-02 03:04:05.1234567", "type_conflict");
+    configured_text_is_refused("timestamptz", "2020-01-02 03:04:05", "type_conflict");
+    configured_text_is_refused("bytes", "AQI", "type_conflict");
+    configured_text_is_refused("bits(3)", "1012", "type_conflict");
+    configured_text_is_refused("boolean", "yes?", "type_conflict");
+    assert_int_equal(configured_value("timestamp", mr_value_int(1)).tag, MR_V_INVALID);
+    assert_int_equal(configured_value("boolean", mr_value_int(2)).tag, MR_V_INVALID);
+}
+
+static void test_a_configured_column_keeps_its_type(void **state)
+{
+    (void)state;
+    start("types: {columns: {shop.orders.a: int32}, policies: {shop.orders.a: text}}");
+    row(declared("a", "int64", mr_value_int(1)));
+    type_is("a", "int32");
+    assert_true(col("a")->configured);
+    assert_int_equal(row(declared("a", "int64", mr_value_int(INT64_MAX))), MR_VERDICT_DEAD);
+    type_is("a", "int32");
+}
+
+/* ---- What the target refuses, what is invalid ---- */
+
+static struct mr_value bad_text(void)
+{
+    struct mr_value v = mr_value_text(mr_str_of("a\0b", 3));
+
+    v.flags = MR_TEXT_HAS_NUL;
+    return v;
+}
+
+static void test_a_text_the_target_refuses_is_dead_stripped_or_replaced(void **state)
+{
+    (void)state;
+    start("");
+    assert_int_equal(row(field("a", bad_text())), MR_VERDICT_DEAD);
+    says("text_invalid", "text.invalid: strip");
+    assert_int_equal(mr_tracker_count(tk), 0);
+    tear_down(NULL);
+    set_up(NULL);
+    start("text: {invalid: strip}");
+    assert_int_equal(row(field("a", bad_text())), MR_VERDICT_OK);
+    assert_true(mr_str_eq_z(mr_value_str(stored), "ab"));
+    assert_int_equal(stored.flags, 0);
+    tear_down(NULL);
+    set_up(NULL);
+    start("text: {invalid: replace}");
+    assert_int_equal(row(field("a", bad_text())), MR_VERDICT_OK);
+    assert_true(mr_str_eq_z(mr_value_str(stored), "a\xEF\xBF\xBD"
+                                                  "b"));
+}
+
+static void repaired_is(const char *json_z, const char *want_z)
+{
+    struct mr_value v = mr_value_bytes(MR_V_JSON, mr_str_z(json_z));
+
+    v.flags = MR_TEXT_HAS_NUL | MR_TEXT_HAS_SURROGATE;
+    assert_int_equal(row(field("a", v)), MR_VERDICT_OK);
+    if (!mr_str_eq_z(mr_value_str(stored), want_z))
+        fail_msg("have %.*s, want %s", MR_STR_FMT(mr_value_str(stored)), want_z);
+}
+
+static void test_escapes_in_json_are_repaired_too(void **state)
+{
+    (void)state;
+    start("text: {invalid: strip}");
+    repaired_is("[\"a\\u0000b\"]", "[\"ab\"]");
+    repaired_is("[\"\\\\u0000\\n\"]", "[\"\\\\u0000\\n\"]");
+    repaired_is("[\"\\ud83d\\ude00\"]", "[\"\\ud83d\\ude00\"]");
+    repaired_is("[\"\\ud83d\\u0000\\ude00\"]", "[\"\"]");
+    repaired_is("[\"\\uDE00x\\uD83D\"]", "[\"x\"]");
+}
+
+static void test_null_leaves_out_what_the_target_refuses(void **state)
+{
+    (void)state;
+    start(POLICY("\"null\""));
+    row(field("a", mr_value_time(MR_V_DATE, 0)));
+    assert_int_equal(row(field("a", mr_value_time(MR_V_DATE, 2932897))), MR_VERDICT_NULLED);
+    says("out_of_range", "field \"a\"");
+    assert_int_equal(row(field("a", mr_value_time(MR_V_DATE, 2932896))), MR_VERDICT_OK);
+    assert_int_equal(col("a")->counts[MR_T_DATE], 2);
+}
+
+static void test_invalid_values_are_dead_or_left_out(void **state)
+{
+    struct mr_value v = mr_value_bytes(MR_V_INVALID, MR_STR("no base64"));
+
+    (void)state;
+    start("types: {policies: {shop.orders.b: \"null\"}}");
+    v.aux = MR_INVALID_RANGE;
+    assert_int_equal(row(declared("a", "bytes", v)), MR_VERDICT_DEAD);
+    says("out_of_range", "no base64");
+    v.aux = MR_INVALID_BAD_VALUE;
+    assert_int_equal(row(declared("b", "bytes", v)), MR_VERDICT_NULLED);
+    says("bad_value", "no base64");
+    type_is("b", "bytes");
+    assert_int_equal(stored.tag, MR_V_NULL);
+}
+
+/* ---- Keys ---- */
+
+static void test_a_null_key_is_dead(void **state)
+{
+    (void)state;
+    start("");
+    begin();
+    assert_int_equal(judge(declared("id", "int32", mr_value_null()), true), MR_VERDICT_DEAD);
+    says("null_key", "\"id\"");
+    assert_int_equal(mr_tracker_count(tk), 0);
+    judge(field("id", mr_value_int(1)), true);
+    mr_tracker_row_commit(tk);
+    assert_true(col("id")->is_key);
+    assert_int_equal(row(field("id", mr_value_null())), MR_VERDICT_DEAD); /* in the row, too */
+}
+
+static void test_another_key_set_changes_the_table(void **state)
+{
+    struct mr_str one[] = {MR_STR("id")}, two[] = {MR_STR("line"), MR_STR("id")}, swapped[] = {MR_STR("id"), MR_STR("line")};
+    const struct mr_str *paths;
+
+    (void)state;
+    start("");
+    assert_false(mr_tracker_set_key(tk, NULL, 0));
+    assert_true(mr_tracker_set_key(tk, one, 1));
+    row(field("id", mr_value_int(1)));
+    assert_true(col("id")->is_key);
+    row(field("line", mr_value_int(1)));
+    struct mr_table *tbl = mr_tracker_publish(tk);
+    assert_int_equal(tbl->key_count, 1);
+    assert_false(mr_tracker_set_key(tk, one, 1));
+    assert_false(mr_tracker_changed(tk));
+    assert_true(mr_tracker_set_key(tk, two, 2));
+    assert_false(mr_tracker_set_key(tk, swapped, 2)); /* the same set */
+    assert_true(mr_tracker_changed(tk));
+    struct mr_table *next = mr_tracker_publish(tk);
+    assert_int_equal(next->key_count, 2);
+    assert_int_equal(next->key_columns[0], 1);
+    assert_int_equal(next->key_columns[1], 0);
+    assert_true(next->columns[1].is_key);
+    assert_int_equal(next->id, tbl->id);
+    assert_int_equal(next->version, tbl->version + 1);
+    assert_int_equal(mr_tracker_key(tk, &paths), 2);
+    mr_table_unref(tbl);
+    mr_table_unref(next);
+    assert_true(mr_tracker_set_key(tk, NULL, 0));
+    assert_false(col("id")->is_key);
+}
+
+static void test_the_table_has_no_key_while_one_of_its_columns_is_unknown(void **state)
+{
+    struct mr_str two[] = {MR_STR("id"), MR_STR("line")};
+
+    (void)state;
+    start("");
+    mr_tracker_set_key(tk, two, 2);
+    row(field("id", mr_value_int(1)));
+    struct mr_table *tbl = mr_tracker_publish(tk);
+    assert_int_equal(tbl->key_count, 0);
+    mr_table_unref(tbl);
+}
+
+static void test_a_key_change_outlives_the_refused_row_that_brought_it(void **state)
+{
+    struct mr_str one[] = {MR_STR("id")};
+
+    (void)state;
+    start("");
+    row(field("id", mr_value_int(1)));
+    mr_table_unref(mr_tracker_publish(tk));
+    begin();
+    mr_tracker_set_key(tk, one, 1);
+    mr_tracker_row_rollback(tk);
+    assert_true(mr_tracker_changed(tk));
+}
+
+/* ---- Refused rows ---- */
+
+static void test_a_refused_row_leaves_nothing_but_the_conflict_count(void **state)
+{
+    (void)state;
+    start("");
+    row(field("a", mr_value_int(7)));
+    row(field("t", text("abc")));
+    mr_table_unref(mr_tracker_publish(tk));
+    struct mr_tracked_column before = *col("a"), before_text = *col("t");
+
+    begin();
+    assert_int_equal(judge(field("a", mr_value_int(1000)), false), MR_VERDICT_OK);
+    assert_int_equal(judge(field("a", number("1.5")), false), MR_VERDICT_OK);
+    assert_int_equal(judge(field("a", mr_value_float(0.25)), false), MR_VERDICT_OK);
+    assert_int_equal(judge(field("t", text("longer than abc")), false), MR_VERDICT_OK);
+    assert_int_equal(judge(field("new", text("x")), false), MR_VERDICT_OK);
+    assert_int_equal(judge(field("t", mr_value_int(1)), false), MR_VERDICT_DEAD);
+    mr_tracker_row_rollback(tk);
+
+    assert_int_equal(mr_tracker_count(tk), 2);
+    assert_int_equal(mr_tracker_find(tk, MR_STR("new")), -1);
+    assert_false(mr_tracker_changed(tk));
+    assert_true(mr_type_eq(before.type, col("a")->type));
+    assert_memory_equal(&before.facts, &col("a")->facts, sizeof(before.facts));
+    assert_memory_equal(before.counts, col("a")->counts, sizeof(before.counts));
+    assert_int_equal(col("a")->widened.topic.len, 0);
+    assert_int_equal(before_text.facts.max_len, col("t")->facts.max_len);
+    assert_int_equal(col("t")->conflicts, 1);
+    /* The name is free again. */
+    row(field("new", text("x")));
+    name_is(2, "new");
+    assert_false(col("new")->name_substituted);
+}
+
+static void test_a_declared_change_of_a_refused_row_is_judged_again(void **state)
+{
+    (void)state;
+    start("");
+    row(declared("a", "int32", mr_value_int(1)));
+    begin();
+    judge(declared("a", "int64", mr_value_int(INT64_MAX)), false);
+    mr_tracker_row_rollback(tk);
+    type_is("a", "int32");
+    row(declared("a", "int64", mr_value_int(1)));
+    type_is("a", "int64");
+}
+
+static void test_fields_are_found_wherever_they_stand(void **state)
+{
+    (void)state;
+    start("");
+    for (int i = 0; i < 4; i++) {
+        struct mr_field a = field("a", mr_value_int(i)), b = field("b", text("x"));
+        begin();
+        mr_tracker_field(tk, i % 2 ? &a : &b, 0, false, ar, &column, &nulled, &stored, &err);
+        mr_tracker_field(tk, i % 2 ? &b : &a, 100000, false, ar, &column, &nulled, &stored, &err);
+        mr_tracker_row_commit(tk);
+    }
+    assert_int_equal(mr_tracker_count(tk), 2);
+    assert_int_equal(col("a")->counts[MR_T_INT64], 4);
+    assert_int_equal(col("b")->counts[MR_T_TEXT], 4);
+}
+
+static void test_more_columns_than_the_target_allows_are_refused(void **state)
+{
+    (void)state;
+    dialect.max_columns = 2;
+    start(POLICY("variant"));
+    row(field("a", mr_value_int(1)));
+    row(field("b", mr_value_int(1)));
+    assert_int_equal(row(field("c", mr_value_int(1))), MR_VERDICT_DEAD);
+    says("too_large", "at most 2");
+    assert_int_equal(row(field("a", text("x"))), MR_VERDICT_DEAD);
+    assert_int_equal(mr_tracker_count(tk), 2);
+}
+
+static void test_an_endless_path_is_refused(void **state)
+{
+    static char path[5001];
+
+    (void)state;
+    start("");
+    memset(path, 'x', sizeof(path) - 1);
+    assert_int_equal(row(field(path, mr_value_int(1))), MR_VERDICT_DEAD);
+    says("too_large", "5000 bytes");
+}
+
+static void test_millraces_own_paths_collide_with_no_field(void **state)
+{
+    (void)state;
+    start("");
+    begin();
+    struct mr_field own = {.path = MR_OWN_PATH("_key"), .type = MR_TYPE(MR_T_TEXT), .value = text("k")};
+    judge(own, true);
+    judge(field("_key", mr_value_int(1)), false);
+    mr_tracker_row_commit(tk);
+    assert_int_equal(mr_tracker_count(tk), 2);
+    name_is(0, "_key");
+    assert_true(col("_key")->name_substituted);
+}
+
+/* ---- The catalog, restarts ---- */
+
+static struct mr_catalog_table catalog(struct mr_catalog_column *columns, size_t count)
+{
+    return (struct mr_catalog_table){.exists = true, .columns = columns, .column_count = count};
+}
+
+static struct mr_catalog_column catalog_column(const char *name_z, const char *native_z)
+{
+    return (struct mr_catalog_column){.name = mr_str_z(name_z), .native = mr_str_z(native_z),
+                                      .type = fake_type_of_column(mr_str_z(native_z))};
+}
+
+static void restore(const char *path_z, const char *type_z)
+{
+    struct mr_tracked_column stored_column = {.name = mr_str_z(path_z), .path = mr_str_z(path_z)};
+
+    assert_true(mr_type_parse(mr_str_z(type_z), &stored_column.type));
+    mr_tracker_restore(tk, &stored_column);
+}
+
+static void test_a_column_narrowed_by_hand_is_respected_and_noted(void **state)
+{
+    struct mr_catalog_column columns[] = {catalog_column("a", "int16"), catalog_column("b", "decimal(20,4)")};
+    struct mr_catalog_table now = catalog(columns, 2);
+    struct mr_buf notes = MR_BUF_INIT(10000);
+
+    (void)state;
+    start("");
+    restore("a", "int64");
+    restore("b", "int32");
+    assert_false(col("a")->dirty);
+    mr_tracker_meet_catalog(tk, &now, &notes);
+    type_is("a", "int16");
+    assert_true(col("a")->by_hand && col("a")->dirty);
+    type_is("b", "int32"); /* wider: nothing to do */
+    assert_false(col("b")->by_hand);
+    assert_string_equal(mr_buf_z(&notes), "shop.orders: column \"a\" is int16 in the target, recorded was int64: the target's type is kept\n");
+    assert_int_equal(row(field("a", mr_value_int(7))), MR_VERDICT_OK);
+    assert_int_equal(row(field("a", mr_value_int(70000))), MR_VERDICT_DEAD);
+    says("type_conflict", "set by hand");
+    struct mr_table *tbl = mr_tracker_publish(tk);
+    assert_true(tbl->columns[0].by_hand);
+    assert_true(mr_str_eq_z(tbl->columns[1].native, "decimal(20,4)"));
+    mr_table_unref(tbl);
+    mr_buf_free(&notes);
+}
+
+static void test_a_column_of_an_unknown_type_takes_only_nulls(void **state)
+{
+    struct mr_catalog_column columns[] = {catalog_column("a", "geometry")};
+    struct mr_catalog_table now = catalog(columns, 1);
+    struct mr_buf notes = MR_BUF_INIT(10000);
+
+    (void)state;
+    start("");
+    restore("a", "int64");
+    mr_tracker_meet_catalog(tk, &now, &notes);
+    assert_int_equal(row(field("a", mr_value_int(7))), MR_VERDICT_DEAD);
+    assert_int_equal(row(field("a", mr_value_null())), MR_VERDICT_OK);
+    mr_buf_free(&notes);
+}
+
+static void test_an_alter_of_ours_that_is_still_to_come_is_not_taken_for_a_hand(void **state)
+{
+    struct mr_catalog_column columns[] = {catalog_column("a", "int64")};
+    struct mr_catalog_table now = catalog(columns, 1);
+    struct mr_buf notes = MR_BUF_INIT(10000);
+
+    (void)state;
+    start("");
+    row(field("a", mr_value_int(7)));
+    mr_tracker_meet_catalog(tk, &now, &notes);
+    row(field("a", number("1.5")));
+    mr_tracker_meet_catalog(tk, &now, &notes); /* the gate looks before it alters */
+    type_is("a", "decimal");
+    assert_false(col("a")->by_hand);
+    assert_int_equal(notes.len, 0);
+    mr_buf_free(&notes);
+}
+
+static void test_a_field_adopts_the_column_of_its_name(void **state)
+{
+    struct mr_catalog_column columns[] = {catalog_column("a", "decimal"), catalog_column("b", "int16")};
+    struct mr_catalog_table now = catalog(columns, 2);
+    struct mr_buf notes = MR_BUF_INIT(10000);
+
+    (void)state;
+    start("");
+    mr_tracker_meet_catalog(tk, &now, &notes);
+    assert_int_equal(row(field("a", mr_value_int(7))), MR_VERDICT_OK);
+    name_is(0, "a");
+    type_is("a", "int64");
+    assert_false(col("a")->by_hand);
+    assert_int_equal(row(field("b", mr_value_int(7))), MR_VERDICT_OK);
+    type_is("b", "int16");
+    assert_true(col("b")->by_hand);
+    assert_int_equal(row(field("b", mr_value_int(70000))), MR_VERDICT_DEAD);
+    mr_buf_free(&notes);
+}
+
+static void test_unique_indexes_besides_the_key_are_told(void **state)
+{
+    struct mr_catalog_column columns[] = {catalog_column("id", "int64"), catalog_column("mail", "text")};
+    struct mr_catalog_table now = catalog(columns, 2);
+    struct mr_str key[] = {MR_STR("id")}, mail[] = {MR_STR("mail")};
+    struct mr_str *sets[] = {mail};
+    size_t sizes[] = {1};
+    struct mr_buf notes = MR_BUF_INIT(10000);
+
+    (void)state;
+    start("");
+    restore("id", "int64");
+    mr_tracker_set_key(tk, key, 1);
+    now.key = key;
+    now.key_count = 1;
+    mr_tracker_meet_catalog(tk, &now, &notes);
+    struct mr_table *tbl = mr_tracker_publish(tk);
+    assert_true(tbl->exists);
+    assert_false(tbl->has_other_unique);
+    mr_table_unref(tbl);
+    now.unique_sets = sets;
+    now.unique_set_sizes = sizes;
+    now.unique_count = 1;
+    now.has_foreign_keys = true;
+    mr_tracker_meet_catalog(tk, &now, &notes);
+    tbl = mr_tracker_publish(tk);
+    assert_true(tbl->has_other_unique && tbl->has_foreign_keys);
+    mr_table_unref(tbl);
+    mr_buf_free(&notes);
+}
+
+static void test_a_newly_configured_type_applies_unless_it_is_narrower(void **state)
+{
+    struct mr_catalog_column columns[] = {catalog_column("a", "int64"), catalog_column("b", "text")};
+    struct mr_catalog_table now = catalog(columns, 2);
+    struct mr_buf notes = MR_BUF_INIT(10000);
+
+    (void)state;
+    start("types: {columns: {shop.orders.a: \"decimal(30,2)\", shop.orders.b: date}}");
+    restore("a", "int64");
+    restore("b", "text");
+    mr_tracker_meet_catalog(tk, &now, &notes);
+    type_is("a", "decimal(30,2)");
+    assert_true(mr_tracker_changed(tk));
+    assert_false(col("a")->by_hand);
+    type_is("b", "text");
+    assert_non_null(strstr(mr_buf_z(&notes), "types.columns for \"b\" is not applied"));
+    mr_buf_free(&notes);
+}
+
+static void test_saved_columns_are_clean_until_something_is_learned(void **state)
+{
+    (void)state;
+    start("");
+    row(field("a", mr_value_int(1)));
+    assert_true(col("a")->dirty);
+    mr_tracker_saved(tk);
+    assert_false(col("a")->dirty);
+    row(field("a", mr_value_int(1)));
+    assert_true(col("a")->dirty);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(test_the_first_value_makes_the_column),
+        CASE(test_integers_of_values_are_int64_and_declared_ones_as_declared),
+        CASE(test_a_null_makes_a_column_only_where_a_type_is_declared),
+        CASE(test_absent_and_unavailable_make_no_column_and_pass_a_known_one),
+        CASE(test_a_lossless_join_widens_and_tells_where),
+        CASE(test_a_whole_float_leaves_an_integer_column_as_it_is),
+        CASE(test_an_integer_beyond_two_to_the_53_turns_a_float_column_into_a_decimal),
+        CASE(test_a_column_that_held_nan_stays_a_float),
+        CASE(test_a_time_outside_the_day_makes_a_duration),
+        CASE(test_a_value_beyond_its_declared_integer_widens_it),
+        CASE(test_declared_floats_take_numbers_of_any_spelling),
+        CASE(test_a_column_follows_a_wider_declaration),
+        CASE(test_a_declaration_that_does_not_join_makes_text_for_good),
+        CASE(test_a_declaration_never_turns_a_key_into_text),
+        CASE(test_declared_against_observed_is_a_matter_of_the_policy),
+        CASE(test_widen_sends_a_conflict_to_the_dead_letters),
+        CASE(test_strict_keeps_the_first_type),
+        CASE(test_text_turns_the_column_into_text_on_a_conflict_only),
+        CASE(test_json_turns_the_column_into_json),
+        CASE(test_variant_sends_a_conflict_to_a_second_column),
+        CASE(test_variants_lie_below_their_field_and_survive_a_restart),
+        CASE(test_null_leaves_the_value_out_and_says_why),
+        CASE(test_fail_names_the_place),
+        CASE(test_path_wins_over_table_and_table_over_default),
+        CASE(test_policies_that_would_change_a_key_do_not_apply_to_it),
+        CASE(test_add_refuses_a_widening_of_what_the_target_has_already),
+        CASE(test_a_configured_type_reads_texts),
+        CASE(test_a_configured_type_refuses_what_it_would_lose),
+        CASE(test_a_configured_column_keeps_its_type),
+        CASE(test_a_text_the_target_refuses_is_dead_stripped_or_replaced),
+        CASE(test_escapes_in_json_are_repaired_too),
+        CASE(test_null_leaves_out_what_the_target_refuses),
+        CASE(test_invalid_values_are_dead_or_left_out),
+        CASE(test_a_null_key_is_dead),
+        CASE(test_another_key_set_changes_the_table),
+        CASE(test_the_table_has_no_key_while_one_of_its_columns_is_unknown),
+        CASE(test_a_key_change_outlives_the_refused_row_that_brought_it),
+        CASE(test_a_refused_row_leaves_nothing_but_the_conflict_count),
+        CASE(test_a_declared_change_of_a_refused_row_is_judged_again),
+        CASE(test_fields_are_found_wherever_they_stand),
+        CASE(test_more_columns_than_the_target_allows_are_refused),
+        CASE(test_an_endless_path_is_refused),
+        CASE(test_millraces_own_paths_collide_with_no_field),
+        CASE(test_a_column_narrowed_by_hand_is_respected_and_noted),
+        CASE(test_a_column_of_an_unknown_type_takes_only_nulls),
+        CASE(test_an_alter_of_ours_that_is_still_to_come_is_not_taken_for_a_hand),
+        CASE(test_a_field_adopts_the_column_of_its_name),
+        CASE(test_unique_indexes_besides_the_key_are_told),
+        CASE(test_a_newly_configured_type_applies_unless_it_is_narrower),
+        CASE(test_saved_columns_are_clean_until_something_is_learned),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
