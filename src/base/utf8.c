@@ -61,18 +61,40 @@ static unsigned flags_of(uint32_t code_point)
     return code_point >= 0xD800 && code_point <= 0xDFFF ? MR_TEXT_HAS_SURROGATE : 0;
 }
 
+static inline bool is_clean(uint64_t word)
+{
+    return !(word & ASCII_MASK) && !has_zero_byte(word);
+}
+
+/* All bytes 01…7F? Most texts are, and short ones at that: the last word overlaps the one before. */
+static bool is_clean_ascii(const char *ptr, size_t len)
+{
+    if (len >= 8) {
+        size_t i = 0;
+        for (; len - i >= 16; i += 16) {
+            uint64_t a = load64(ptr + i), b = load64(ptr + i + 8);
+            if (((a | b) & ASCII_MASK) || has_zero_byte(a) || has_zero_byte(b))
+                return false;
+        }
+        return (len - i < 8 || is_clean(load64(ptr + i))) && is_clean(load64(ptr + len - 8));
+    }
+    for (size_t i = 0; i < len; i++) {
+        if ((unsigned char)ptr[i] - 1u > 0x7Eu)
+            return false;
+    }
+    return true;
+}
+
 unsigned mr_utf8_check(struct mr_str s)
 {
+    if (is_clean_ascii(s.ptr, s.len))
+        return 0;
     unsigned flags = 0;
     size_t i = 0;
     while (i < s.len) {
-        while (s.len - i >= 16) {
-            uint64_t a = load64(s.ptr + i), b = load64(s.ptr + i + 8);
-            if (((a | b) & ASCII_MASK) || has_zero_byte(a) || has_zero_byte(b))
-                break;
-            i += 16;
-        }
-        /* One stretch of up to 16 bytes by hand, then try the fast loop again. */
+        while (s.len - i >= 8 && is_clean(load64(s.ptr + i)))
+            i += 8;
+        /* One stretch by hand, then try whole words again. */
         size_t stop = s.len - i > 16 ? i + 16 : s.len;
         while (i < stop) {
             uint32_t code;

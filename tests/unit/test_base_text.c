@@ -221,14 +221,17 @@ static void test_utf8_check_finds_a_bad_byte_at_every_place(void **state)
 {
     (void)state;
     char text[70];
-    for (size_t at = 0; at < sizeof(text); at++) {
-        memset(text, 'x', sizeof(text));
-        text[at] = (char)0xFF;
-        assert_int_equal(mr_utf8_check(mr_str_of(text, sizeof(text))), MR_TEXT_ILL_FORMED);
-        text[at] = 0;
-        assert_int_equal(mr_utf8_check(mr_str_of(text, sizeof(text))), MR_TEXT_HAS_NUL);
-        text[at] = 1;
-        assert_int_equal(mr_utf8_check(mr_str_of(text, sizeof(text))), 0);
+    for (size_t len = 0; len <= sizeof(text); len++) {
+        memset(text, 0x7F, sizeof(text));
+        assert_int_equal(mr_utf8_check(mr_str_of(text, len)), 0);
+        for (size_t at = 0; at < len; at++) {
+            text[at] = (char)0xFF;
+            assert_int_equal(mr_utf8_check(mr_str_of(text, len)), MR_TEXT_ILL_FORMED);
+            text[at] = 0;
+            assert_int_equal(mr_utf8_check(mr_str_of(text, len)), MR_TEXT_HAS_NUL);
+            text[at] = 1;
+            assert_int_equal(mr_utf8_check(mr_str_of(text, len)), 0);
+        }
     }
 }
 
