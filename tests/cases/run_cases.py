@@ -11,12 +11,18 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support", "py"))
-from compare import Cell, same  # noqa: E402
+from compare import same  # noqa: E402
 from harness import TARGETS, Failure, millrace  # noqa: E402
 
 FILES = ["mysql", "dtle", "flattened", "mongodb-types", "sequences"]
 FORMATS = {"mysql": "debezium", "dtle": "debezium", "mongodb": "debezium", "flat": "flat"}
 KEEP = "kept-by-a-partial-row"
+
+# What a target cannot hold is a dead letter, never another value: the case must end so there.
+CANNOT_HOLD = {
+    ("sqlite", "double-nan-inf-bare-tokens"): "out_of_range",  # SQLite turns NaN into NULL
+    ("sqlite", "double-nan-inf-canonical"): "out_of_range",
+}
 
 
 def text_of(case, part):
@@ -56,22 +62,30 @@ def seed_row(expect):
     return row
 
 
+def kept_columns(case, expect):
+    """Columns that the message must leave alone: for relational rows those it marks as unavailable, else one that it does not name."""
+    after = (case.get("value") or {}).get("payload", case.get("value") or {}).get("after")
+    if case["format"] == "mysql" and isinstance(after, dict) and expect.get("partial"):
+        return [c for c in after if c not in expect["row"] and c not in expect["key"]]
+    return [KEEP]
+
+
 def seed_message(case, expect):
     """An insert of that row, in the case's own format."""
-    row = seed_row(expect)
+    row = {**seed_row(expect), **{c: "k" for c in kept_columns(case, expect)}}
     table = expect.get("table") or "customers"
     topic = case["topic"]
     source = {"version": "3.0.8.Final", "connector": "mysql", "name": "s", "ts_ms": 1, "snapshot": "false", "db": "inventory", "table": table}
     if case["format"] in ("mysql", "dtle"):
         source["db"] = "db1" if case["format"] == "dtle" else "inventory"
         return {"topic": topic, "key": {k: row[k] for k in (expect.get("key") or {})} or None,
-                "value": {"before": None, "after": {**row, KEEP: "k"}, "source": source, "op": "c", "ts_ms": 1}}
+                "value": {"before": None, "after": row, "source": source, "op": "c", "ts_ms": 1}}
     if case["format"] == "mongodb":
         del source["table"]
         source.update(connector="mongodb", collection=table)
         return {"topic": topic, "key": {"id": json.dumps(row["_id"])},
-                "value": {"before": None, "after": json.dumps({**row, KEEP: "k"}), "source": source, "op": "c", "ts_ms": 1}}
-    return {"topic": topic, "key": row, "value": {**row, KEEP: "k"}}
+                "value": {"before": None, "after": json.dumps(row), "source": source, "op": "c", "ts_ms": 1}}
+    return {"topic": topic, "key": expect["key"], "value": row}
 
 
 def needs_seed(expect):
@@ -90,7 +104,7 @@ def find_rows(target, expect):
     return None
 
 
-def row_differs(have, want, ignore, partial):
+def row_differs(have, want, ignore, kept):
     """Why the row is not the wanted one, or None."""
     for name, value in want.items():
         if name not in have:
@@ -102,7 +116,7 @@ def row_differs(have, want, ignore, partial):
     for name, cell in have.items():
         if name in want or name in ignore:
             continue
-        if partial and name == KEEP:
+        if name in kept:
             if cell.value != "k":
                 return "a column that the partial row does not name was changed"
         elif cell.value is not None:
@@ -110,14 +124,14 @@ def row_differs(have, want, ignore, partial):
     return None
 
 
-def check_upsert(target, expect, seeded):
+def check_upsert(target, case, expect, seeded):
     rows = find_rows(target, expect)
     if rows is None:
         return f"no table {expect['table']}, there are {target.tables()}; dead letters {dead_codes(target)}"
     if len(rows) != 1:
         return f"wanted 1 row, there are {len(rows)}; dead letters {dead_codes(target)}"
     want = {**(expect.get("key") or {}), **expect["row"]}
-    return row_differs(rows[0], want, expect.get("optional_cols", []), expect.get("partial") and seeded)
+    return row_differs(rows[0], want, expect.get("optional_cols", []), kept_columns(case, expect) if seeded else [])
 
 
 def check_gone(target, expect):
@@ -134,7 +148,7 @@ def check_nothing(target, seeded):
     return f"tables were made: {target.tables()}" if target.tables() else None
 
 
-def check(target, expect, seeded, done):
+def check(target, case, expect, seeded, done):
     action = expect["action"]
     dead = dead_codes(target)
     if action == "error":
@@ -143,10 +157,12 @@ def check(target, expect, seeded, done):
         return f"wanted the error {expect['error']}, dead letters {dead}"
     if done.returncode != 0:
         return f"exit code {done.returncode}: {done.stderr[-600:]}"
+    if (target.name, case["name"]) in CANNOT_HOLD:
+        return None if dead == [CANNOT_HOLD[target.name, case["name"]]] else f"wanted a dead letter, there are {dead}"
     if dead:
         return f"dead letters: {target.control('dead_letter', 'code, message')}"
     if action == "upsert":
-        return check_upsert(target, expect, seeded)
+        return check_upsert(target, case, expect, seeded)
     if action in ("delete", "truncate"):
         return check_gone(target, expect)
     return check_nothing(target, seeded)
@@ -166,7 +182,7 @@ def run_single(target_class, case):
                 if seed.returncode != 0 or dead_codes(target) or not target.tables():
                     raise Failure(f"the seed failed: {seed.stderr}")
             done = load(target, case, [record(case, 1)], "case")
-            reason = check(target, expect, seeded, done)
+            reason = check(target, case, expect, seeded, done)
         finally:
             target.close()
         if reason is None:
@@ -176,7 +192,7 @@ def run_single(target_class, case):
 
 
 def row_matches(have, want):
-    return row_differs(have, want, [], False) is None
+    return row_differs(have, want, [], []) is None
 
 
 def compare_state(target, state):
