@@ -12,6 +12,8 @@ struct topic_entry {
     struct mr_topic_facts facts;
     struct mr_str topic;
     char *name_z;
+    struct mr_relation relation; /* whose rows it brought last; owned */
+    bool is_mixed;               /* rows of several relations came */
 };
 
 void mr_intake_init(struct mr_intake *in, const struct mr_config *cfg)
@@ -25,6 +27,8 @@ static void destroy_topic(void *value)
 {
     struct topic_entry *entry = value;
     mr_xfree(entry->name_z);
+    mr_xfree((char *)entry->relation.database.ptr);
+    mr_xfree((char *)entry->relation.table.ptr);
     mr_xfree(entry);
 }
 
@@ -96,6 +100,36 @@ static enum mr_status on_change(void *ctx, const struct mr_change *ev, struct mr
     return MR_OK;
 }
 
+static void copy_name(struct mr_str *to, struct mr_str from)
+{
+    mr_xfree((char *)to->ptr);
+    *to = mr_str_of(mr_xstrndup(from.ptr, from.len), from.len);
+}
+
+/* A tombstone does not say whose it is. It belongs to the relation that its topic brings; where a topic brings several, nobody can tell, and
+ * the delete event before it has done the work: it is passed over. */
+static void name_tombstone(struct topic_entry *topic, struct mr_change *ev)
+{
+    bool is_named = ev->relation.table.len > 0;
+    if (ev->op == MR_OP_CONTROL)
+        return;
+    if (ev->is_tombstone && !is_named) {
+        if (topic->is_mixed) {
+            ev->op = MR_OP_CONTROL;
+            ev->control = MR_CONTROL_EMPTY;
+        } else if (topic->relation.table.len > 0) {
+            ev->relation = topic->relation;
+        }
+        return;
+    }
+    if (!is_named || (mr_str_eq(topic->relation.table, ev->relation.table) &&
+                      mr_str_eq(topic->relation.database, ev->relation.database)))
+        return;
+    topic->is_mixed = topic->is_mixed || topic->relation.table.len > 0;
+    copy_name(&topic->relation.database, ev->relation.database);
+    copy_name(&topic->relation.table, ev->relation.table);
+}
+
 static enum mr_status decode(struct mr_intake *in, struct mr_batch *batch, const struct mr_record *rec,
                              struct mr_error *err)
 {
@@ -105,7 +139,10 @@ static enum mr_status decode(struct mr_intake *in, struct mr_batch *batch, const
     struct topic_entry *topic = NULL;
     MR_TRY(topic_of(in, rec, &topic, err));
     struct capture cap = {in, batch->ar};
-    return mr_decoder_set_decode(in->decoders, rec, &topic->facts, batch->ar, on_change, &cap, err);
+    MR_TRY(mr_decoder_set_decode(in->decoders, rec, &topic->facts, batch->ar, on_change, &cap, err));
+    for (size_t i = 0; i < in->change_count; i++)
+        name_tombstone(topic, in->changes[i]);
+    return MR_OK;
 }
 
 /* The failing row's key, for the dead letter: {"path": value, …}. */

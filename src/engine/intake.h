@@ -23,7 +23,7 @@ struct mr_intake {
     struct mr_judged *judged;
     size_t judged_count, judged_cap;
     struct mr_buf key;                 /* canonical key bytes */
-    const struct mr_change **changes;  /* of the record being taken in */
+    struct mr_change **changes;  /* of the record being taken in */
     size_t change_count, change_cap;
 };
 

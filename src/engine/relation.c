@@ -257,15 +257,20 @@ static enum mr_status make_rel(struct mr_relations *rels, struct mr_sink *sink,
     return restore(rels, sink, rel, st, err);
 }
 
-/* The relation's identity: what of its names the templates use. Leaves it in rels->key. */
+/* The relation's identity: what of its names the templates use. Names that the event does not bring are the topic's parts, so that a tombstone
+ * finds the table of the envelopes before it. Leaves it in rels->key. */
 static void identify(struct mr_relations *rels, const struct mr_relation *relation, const struct mr_record *rec,
                      struct mr_rel *out)
 {
-    struct mr_str none = {0};
-    bool lacks = (rels->uses_db && relation->database.len == 0) || (rels->uses_table && relation->table.len == 0);
+    struct mr_str none = {0}, database = relation->database, table = relation->table;
+    if (table.len == 0)
+        table = last_part(rec->topic, 0);
+    if (database.len == 0)
+        database = last_part(rec->topic, 1);
+    bool lacks = rels->uses_table && table.len == 0;
     struct mr_str where = rec->topic.len > 0 ? rec->topic : mr_str_z(rec->part->topic_z);
-    out->database = rels->uses_db ? relation->database : none;
-    out->table = rels->uses_table ? relation->table : none;
+    out->database = rels->uses_db ? database : none;
+    out->table = rels->uses_table ? table : none;
     out->topic = rels->uses_topic || lacks ? where : none;
     identity(&rels->key, out->database, out->table, out->topic);
 }
