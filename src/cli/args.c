@@ -26,14 +26,15 @@ static enum mr_exit fail(enum mr_exit code, struct mr_error *err, const char *fm
 #define BAD_VALUE(err, ...) fail(MR_EXIT_CONFIG, (err), __VA_ARGS__)
 
 /* Return a parse outcome up. */
-#define PASS(call)                                                                                 \
-    do {                                                                                           \
-        enum mr_exit pass_ = (call);                                                               \
-        if (pass_ != MR_EXIT_OK)                                                                   \
-            return pass_;                                                                          \
+#define PASS(call)                                                                                           \
+    do {                                                                                                     \
+        enum mr_exit pass_ = (call);                                                                         \
+        if (pass_ != MR_EXIT_OK)                                                                             \
+            return pass_;                                                                                    \
     } while (0)
 
-static void add_setting(struct mr_cli_context *ctx, const char *key_z, const char *value_z, const char *flag_z)
+static void add_setting(struct mr_cli_context *ctx, const char *key_z, const char *value_z,
+                        const char *flag_z)
 {
     ctx->settings = mr_xgrow(ctx->settings, &ctx->setting_cap, ctx->setting_count + 1, sizeof *ctx->settings);
     ctx->settings[ctx->setting_count++] = (struct mr_setting){key_z, value_z, flag_z};
@@ -63,14 +64,18 @@ static enum mr_exit take_from(struct mr_cli_context *ctx, const char *url_z, str
 {
     struct mr_str url = mr_str_z(url_z), scheme = MR_STR("kafka://");
     if (!mr_str_starts(url, scheme))
-        return BAD_VALUE(err, "--from %.200s: write kafka://broker:9092,…/topic,… (files are named without a flag)", url_z);
+        return BAD_VALUE(
+            err, "--from %.200s: write kafka://broker:9092,…/topic,… (files are named without a flag)",
+            url_z);
     struct mr_str rest = mr_str_of(url.ptr + scheme.len, url.len - scheme.len);
     ptrdiff_t slash = mr_str_find(rest, '/');
     if (slash <= 0 || (size_t)slash + 1 == rest.len)
-        return BAD_VALUE(err, "--from %.200s: brokers and topics are both needed: kafka://broker:9092/topic", url_z);
+        return BAD_VALUE(err, "--from %.200s: brokers and topics are both needed: kafka://broker:9092/topic",
+                         url_z);
     add_setting(ctx, "source.kafka.brokers", mr_arena_strndup(ctx->ar, rest.ptr, (size_t)slash), "--from");
     add_setting(ctx, "source.kafka.topics", rest.ptr + slash + 1, "--from");
-    add_setting(ctx, "source.file.paths", "[]", "--from"); /* what the command line reads replaces what the file reads */
+    add_setting(ctx, "source.file.paths", "[]",
+                "--from"); /* what the command line reads replaces what the file reads */
     return MR_EXIT_OK;
 }
 
@@ -157,7 +162,8 @@ static enum mr_exit take_flag(struct mr_cli_context *ctx, const struct mr_cli_fl
 }
 
 /* One argument that begins with a dash; *i moves on if the next one is its value. */
-static enum mr_exit parse_flag(struct mr_cli_context *ctx, int argc, char **argv, int *i, struct mr_error *err)
+static enum mr_exit parse_flag(struct mr_cli_context *ctx, int argc, char **argv, int *i,
+                               struct mr_error *err)
 {
     const char *arg = argv[*i];
     bool is_long = arg[1] == '-';
@@ -205,7 +211,8 @@ static enum mr_exit take_action(struct mr_cli_context *ctx, const char *word_z, 
         }
     }
     if (near)
-        return BAD_USAGE(err, "%s does not know \"%.100s\"; did you mean %s?", ctx->command->name_z, word_z, near->name_z);
+        return BAD_USAGE(err, "%s does not know \"%.100s\"; did you mean %s?", ctx->command->name_z, word_z,
+                         near->name_z);
     return BAD_USAGE(err, "%s does not know \"%.100s\"", ctx->command->name_z, word_z);
 }
 
@@ -265,11 +272,13 @@ static enum mr_exit finish(struct mr_cli_context *ctx, struct mr_error *err)
     if (command->actions && !ctx->action)
         return BAD_USAGE(err, "%s wants one of %s", command->name_z, command->operands_z);
     if (ctx->action && ctx->operand_count < ctx->action->min_operands)
-        return BAD_USAGE(err, "%s %s wants %s", command->name_z, ctx->action->name_z, ctx->action->operands_z);
+        return BAD_USAGE(err, "%s %s wants %s", command->name_z, ctx->action->name_z,
+                         ctx->action->operands_z);
     for (size_t i = 0; i < ctx->said_count && ctx->action; i++) {
         const struct mr_cli_flag *flag = ctx->said[i].flag;
         if (flag->only_z && !is_word_in(ctx->action->name_z, flag->only_z))
-            return BAD_USAGE(err, "%s is no flag of %s %s", flag->name_z, command->name_z, ctx->action->name_z);
+            return BAD_USAGE(err, "%s is no flag of %s %s", flag->name_z, command->name_z,
+                             ctx->action->name_z);
     }
     if (command->operands_are_files && ctx->operand_count > 0) {
         if (said_from(ctx))

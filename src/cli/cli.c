@@ -64,19 +64,24 @@ int mr_cli_print(const struct mr_buf *text)
 
 enum mr_status mr_cli_check_source(const struct mr_config *cfg, struct mr_error *err)
 {
-    bool brokers = *cfg->kafka_brokers != 0, topics = cfg->kafka_topics.count > 0, files = cfg->file_paths.count > 0;
+    bool brokers = *cfg->kafka_brokers != 0, topics = cfg->kafka_topics.count > 0,
+         files = cfg->file_paths.count > 0;
     enum mr_status status = MR_OK;
 
     if (!brokers && !topics && !files)
-        status = mr_fail(err, MR_E_CONFIG, "nothing to read: no file, no --from and no source in the configuration");
+        status = mr_fail(err, MR_E_CONFIG,
+                         "nothing to read: no file, no --from and no source in the configuration");
     else if (files && (brokers || topics))
-        status = mr_fail(err, MR_E_CONFIG, "source.kafka and source.file are both set; one pipeline reads one of them");
+        status = mr_fail(err, MR_E_CONFIG,
+                         "source.kafka and source.file are both set; one pipeline reads one of them");
     else if (!files && !topics)
         status = mr_fail(err, MR_E_CONFIG, "source.kafka.brokers is set, source.kafka.topics is not");
     else if (!files && !brokers)
         status = mr_fail(err, MR_E_CONFIG, "source.kafka.topics is set, source.kafka.brokers is not");
     if (status != MR_OK)
-        mr_error_hint(err, "name FILEs, or --from kafka://broker:9092/topic, or a source in the file given with --config");
+        mr_error_hint(
+            err,
+            "name FILEs, or --from kafka://broker:9092/topic, or a source in the file given with --config");
     return status;
 }
 

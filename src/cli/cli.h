@@ -26,9 +26,9 @@ struct mr_cli_flag {
     char letter;         /* 'c', or 0 */
     const char *value_z; /* what follows it, for help: "FILE"; NULL = a switch */
     enum mr_flag_kind kind;
-    const char *key_z;   /* OPTION: the key; a switch sets it to "true" */
-    bool is_number;      /* OWN: a whole number from 0 on */
-    const char *only_z;  /* OWN: only for these actions ("list purge"); NULL = all */
+    const char *key_z;  /* OPTION: the key; a switch sets it to "true" */
+    bool is_number;     /* OWN: a whole number from 0 on */
+    const char *only_z; /* OWN: only for these actions ("list purge"); NULL = all */
     const char *help_z;
 };
 
@@ -45,15 +45,15 @@ struct mr_cli_action {
 struct mr_command {
     const char *name_z; /* NULL ends the table */
     const char *summary_z;
-    const char *operands_z;   /* for the usage line, "" for none */
-    size_t max_operands;      /* ignored where there are actions */
-    bool operands_are_files;  /* they set source.file.paths */
-    bool loads_config;        /* ctx->cfg is filled, the log is set up */
+    const char *operands_z;                 /* for the usage line, "" for none */
+    size_t max_operands;                    /* ignored where there are actions */
+    bool operands_are_files;                /* they set source.file.paths */
+    bool loads_config;                      /* ctx->cfg is filled, the log is set up */
     const struct mr_cli_flag *const *flags; /* groups of flags, NULL at the end */
     const struct mr_cli_action *actions;    /* NULL = none */
     int (*run)(struct mr_cli_context *ctx); /* an exit code */
-    const char *description_z; /* paragraphs, separated by empty lines; `code` in back quotes */
-    const char *examples_z;    /* lines to type; text behind "# " explains */
+    const char *description_z;              /* paragraphs, separated by empty lines; `code` in back quotes */
+    const char *examples_z;                 /* lines to type; text behind "# " explains */
 };
 
 /* Every command, in the order of the help text (commands.c). */
@@ -73,20 +73,21 @@ struct mr_cli_context {
     const struct mr_cli_action *action; /* NULL if the command has none */
     const char **operands;              /* without the action */
     size_t operand_count;
-    struct mr_config *cfg;              /* if command->loads_config */
+    struct mr_config *cfg; /* if command->loads_config */
 
-    const char *config_path_z;          /* -c, or NULL */
-    struct mr_setting *settings;        /* flags and operands as settings, in order */
+    const char *config_path_z;   /* -c, or NULL */
+    struct mr_setting *settings; /* flags and operands as settings, in order */
     size_t setting_count, setting_cap;
     struct mr_cli_said *said;
     size_t said_count, said_cap;
     bool wants_help;
-    struct mr_arena *ar;                /* texts made while parsing */
+    struct mr_arena *ar; /* texts made while parsing */
 };
 
 /* Parse everything after the program's name; argv[0] names the command. OK, or MR_EXIT_USAGE (cannot be parsed), or
  * MR_EXIT_CONFIG (a malformed --set or --from) with err filled; ctx->command is then set if the command was found. */
-enum mr_exit mr_cli_parse(struct mr_cli_context *ctx, int argc, char **argv, struct mr_error *err) MR_MUST_CHECK;
+enum mr_exit mr_cli_parse(struct mr_cli_context *ctx, int argc, char **argv,
+                          struct mr_error *err) MR_MUST_CHECK;
 void mr_cli_context_free(struct mr_cli_context *ctx);
 
 /* Was an OWN flag said? "--json" */

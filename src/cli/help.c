@@ -91,20 +91,23 @@ static void append_lines(struct mr_buf *out, const char *text_z)
 
 static void append_overview(struct mr_buf *out)
 {
-    mr_buf_append_z(out, "millrace loads change events from Kafka or files into PostgreSQL or SQLite, each exactly once.\n"
-                         "\n"
-                         "Usage: millrace COMMAND [FLAGS] [FILE…|-]\n"
-                         "\n"
-                         "Commands:\n");
+    mr_buf_append_z(
+        out,
+        "millrace loads change events from Kafka or files into PostgreSQL or SQLite, each exactly once.\n"
+        "\n"
+        "Usage: millrace COMMAND [FLAGS] [FILE…|-]\n"
+        "\n"
+        "Commands:\n");
     for (const struct mr_command *command = mr_commands; command->name_z; command++)
         append_row(out, command->name_z, command->summary_z, 18);
-    mr_buf_append_z(out, "\n"
-                         "Examples:\n"
-                         "  millrace backfill orders.jsonl                # into sqlite:millrace.db, format found out\n"
-                         "  millrace run --from kafka://broker:9092/shop.orders --to postgresql://loader@db/warehouse\n"
-                         "  millrace run -c millrace.yaml\n"
-                         "\n"
-                         "millrace COMMAND --help explains a command, millrace config lists the options.\n");
+    mr_buf_append_z(
+        out, "\n"
+             "Examples:\n"
+             "  millrace backfill orders.jsonl                # into sqlite:millrace.db, format found out\n"
+             "  millrace run --from kafka://broker:9092/shop.orders --to postgresql://loader@db/warehouse\n"
+             "  millrace run -c millrace.yaml\n"
+             "\n"
+             "millrace COMMAND --help explains a command, millrace config lists the options.\n");
 }
 
 void mr_help_append(const struct mr_command *command, struct mr_buf *out)
@@ -120,7 +123,8 @@ void mr_help_append(const struct mr_command *command, struct mr_buf *out)
         mr_buf_append_z(out, "\nActions:\n");
         for (const struct mr_cli_action *action = command->actions; action->name_z; action++) {
             struct mr_buf label = MR_BUF_INIT(256);
-            mr_buf_printf(&label, "%s%s%s", action->name_z, *action->operands_z ? " " : "", action->operands_z);
+            mr_buf_printf(&label, "%s%s%s", action->name_z, *action->operands_z ? " " : "",
+                          action->operands_z);
             append_row(out, mr_buf_z(&label), action->summary_z, 26);
             mr_buf_free(&label);
         }

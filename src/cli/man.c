@@ -16,7 +16,8 @@ static const struct exit_code exit_codes[] = {
     {MR_EXIT_CONFIG, "A bad key or value in the configuration, `--set` included."},
     {MR_EXIT_SOURCE, "The source cannot be reached."},
     {MR_EXIT_TARGET, "The target cannot be reached."},
-    {MR_EXIT_DATA, "Data was refused: under the policy `fail`, by `dead_letters.max_rate`, or by `target.evolve`."},
+    {MR_EXIT_DATA,
+     "Data was refused: under the policy `fail`, by `dead_letters.max_rate`, or by `target.evolve`."},
     {MR_EXIT_DIFFERENCE, "A difference was found (`plan --check`)."},
     {MR_EXIT_FENCED, "Another instance has taken over."},
     {MR_EXIT_BUG, "An internal error."},
@@ -24,7 +25,8 @@ static const struct exit_code exit_codes[] = {
 
 static void append_head(const char *name_z, const char *summary_z, struct mr_buf *out)
 {
-    mr_buf_append_z(out, ".\\\" Made by `millrace help --man` from src/cli/commands.c; tests/lint/reference.py --write renews it.\n");
+    mr_buf_append_z(out, ".\\\" Made by `millrace help --man` from src/cli/commands.c; "
+                         "tests/lint/reference.py --write renews it.\n");
     mr_buf_append_z(out, ".TH ");
     for (const char *p = name_z; *p; p++) {
         if (*p == '-')
@@ -75,7 +77,8 @@ static void append_flags(const struct mr_command *command, struct mr_buf *out)
             mr_buf_clear(&label);
             if (flag->letter)
                 mr_buf_printf(&label, "-%c, ", flag->letter);
-            mr_buf_printf(&label, "%s%s%s", flag->name_z, flag->value_z ? " " : "", flag->value_z ? flag->value_z : "");
+            mr_buf_printf(&label, "%s%s%s", flag->name_z, flag->value_z ? " " : "",
+                          flag->value_z ? flag->value_z : "");
             append_item(mr_buf_z(&label), flag->help_z, out);
         }
     }
@@ -103,9 +106,10 @@ static void append_program_page(struct mr_buf *out)
 {
     append_head("millrace", "load change events into a database, exactly once", out);
     mr_buf_append_z(out, ".SH SYNOPSIS\n.B millrace\n.I COMMAND\n[flags] [files]\n.SH DESCRIPTION\n");
-    append_paragraphs("Reads change events (of Debezium, or plain rows) from Kafka or from files of JSON lines, and keeps tables in "
-                      "PostgreSQL or SQLite up to date with them. Tables are created and widened as the events ask for; each event is "
-                      "applied exactly once; what cannot be applied is kept in the dead letters.",
+    append_paragraphs("Reads change events (of Debezium, or plain rows) from Kafka or from files of "
+                      "JSON lines, and keeps tables in PostgreSQL or SQLite up to date with them. "
+                      "Tables are created and widened as the events ask for; each event is applied "
+                      "exactly once; what cannot be applied is kept in the dead letters.",
                       out);
     mr_buf_append_z(out, ".SH COMMANDS\n");
     for (const struct mr_command *command = mr_commands; command->name_z; command++)
@@ -139,12 +143,14 @@ void mr_man_page_append(const struct mr_command *command, struct mr_buf *out)
         mr_buf_append_z(out, ".SH ACTIONS\n");
         for (const struct mr_cli_action *action = command->actions; action->name_z; action++) {
             mr_buf_clear(&name);
-            mr_buf_printf(&name, "%s%s%s", action->name_z, *action->operands_z ? " " : "", action->operands_z);
+            mr_buf_printf(&name, "%s%s%s", action->name_z, *action->operands_z ? " " : "",
+                          action->operands_z);
             append_item(mr_buf_z(&name), action->summary_z, out);
         }
     }
     append_flags(command, out);
     append_examples(command->examples_z, out);
-    mr_buf_append_z(out, ".SH SEE ALSO\n.BR millrace (1)\nlists the exit codes and every key of the configuration.\n");
+    mr_buf_append_z(
+        out, ".SH SEE ALSO\n.BR millrace (1)\nlists the exit codes and every key of the configuration.\n");
     mr_buf_free(&name);
 }

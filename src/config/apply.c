@@ -23,10 +23,11 @@ static enum mr_status unknown_key(const struct walk *wk, struct mr_str key, cons
     int len = (int)(key.len < 200 ? key.len : 200);
 
     if (near)
-        status = mr_node_fail(at, wk->origin, err, "unknown key \"%.*s\"; did you mean \"%s\"?", len, key.ptr, near);
+        status = mr_node_fail(at, wk->origin, err, "unknown key \"%.*s\"; did you mean \"%s\"?", len, key.ptr,
+                              near);
     else
-        status = mr_node_fail(at, wk->origin, err, "unknown key \"%.*s\"; `millrace config` lists the keys", len,
-                              key.ptr);
+        status = mr_node_fail(at, wk->origin, err, "unknown key \"%.*s\"; `millrace config` lists the keys",
+                              len, key.ptr);
     mr_buf_free(&scratch);
     return status;
 }
@@ -63,7 +64,8 @@ enum mr_status mr_node_list(const struct mr_node *node, const struct mr_origin *
     for (size_t i = 0; i < node->count && status == MR_OK; i++) {
         const struct mr_node *item = node->items[i];
         if (item->kind != MR_NODE_SCALAR || mr_node_is_null(item))
-            status = mr_node_fail(item, origin, err, "a list of texts is wanted, this is %s", mr_node_kind_name(item));
+            status = mr_node_fail(item, origin, err, "a list of texts is wanted, this is %s",
+                                  mr_node_kind_name(item));
         else
             status = mr_node_expand(item, origin, ar, &text, err);
         if (status == MR_OK)
@@ -77,20 +79,20 @@ enum mr_status mr_node_list(const struct mr_node *node, const struct mr_origin *
 }
 
 /* "target.appliers: \"40\" is not a whole number from 1 to 16" */
-static enum mr_status wrong_value(const struct walk *wk, const struct mr_option *opt, const struct mr_node *node,
-                                  struct mr_str text, struct mr_error *err)
+static enum mr_status wrong_value(const struct walk *wk, const struct mr_option *opt,
+                                  const struct mr_node *node, struct mr_str text, struct mr_error *err)
 {
     struct mr_buf expected = MR_BUF_INIT(1024);
     mr_option_append_expected(opt, &expected);
-    enum mr_status status =
-        mr_node_fail(node, wk->origin, err, "%s: \"%.*s\" is not %s%s", opt->key_z, (int)(text.len < 100 ? text.len : 100),
-                     text.ptr, opt->words ? "one of " : "", mr_buf_z(&expected));
+    enum mr_status status = mr_node_fail(node, wk->origin, err, "%s: \"%.*s\" is not %s%s", opt->key_z,
+                                         (int)(text.len < 100 ? text.len : 100), text.ptr,
+                                         opt->words ? "one of " : "", mr_buf_z(&expected));
     mr_buf_free(&expected);
     return status;
 }
 
-static enum mr_status wrong_kind(const struct walk *wk, const struct mr_option *opt, const struct mr_node *node,
-                                 struct mr_error *err)
+static enum mr_status wrong_kind(const struct walk *wk, const struct mr_option *opt,
+                                 const struct mr_node *node, struct mr_error *err)
 {
     struct mr_buf expected = MR_BUF_INIT(1024);
     mr_option_append_expected(opt, &expected);
@@ -108,12 +110,13 @@ static bool takes_list(const struct mr_option *opt)
 }
 
 /* --set key+=value: one more item. */
-static enum mr_status append_item(const struct walk *wk, const struct mr_option *opt, const struct mr_node *node,
-                                  struct mr_error *err)
+static enum mr_status append_item(const struct walk *wk, const struct mr_option *opt,
+                                  const struct mr_node *node, struct mr_error *err)
 {
     struct mr_str text;
     if (opt->type != MR_OPT_LIST && opt->type != MR_OPT_PATHS)
-        return mr_node_fail(node, wk->origin, err, "%s is no list, so nothing can be added to it", opt->key_z);
+        return mr_node_fail(node, wk->origin, err, "%s is no list, so nothing can be added to it",
+                            opt->key_z);
     MR_TRY(mr_node_expand(node, wk->origin, wk->ar, &text, err));
     mr_strings_add((struct mr_strings *)((char *)wk->cfg + opt->offset), text);
     return MR_OK;
@@ -183,7 +186,8 @@ static enum mr_status walk_map(const struct walk *wk, const struct mr_option *op
                                struct mr_node *node, const struct mr_node *key, struct mr_error *err)
 {
     if (node->append)
-        return mr_node_fail(node, wk->origin, err, "%s is no list, so nothing can be added to it", opt->key_z);
+        return mr_node_fail(node, wk->origin, err, "%s is no list, so nothing can be added to it",
+                            opt->key_z);
     struct mr_node *found = node;
     if (node->kind == MR_NODE_SCALAR && node->raw && node->text.len > 0 && node->text.ptr[0] == '{')
         MR_TRY(mr_node_resolve(node, wk->origin, wk->ar, true, &found, err));
@@ -228,8 +232,9 @@ static enum mr_status walk_node(const struct walk *wk, struct mr_str prefix, str
     if (!is_group)
         return unknown_key(wk, prefix, key, err);
     if (node->kind != MR_NODE_MAP)
-        return mr_node_fail(node, wk->origin, err, "%s%.*s%swants options below it, this is %s", prefix.len ? "\"" : "",
-                            MR_STR_FMT(prefix), prefix.len ? "\" " : "a configuration ", mr_node_kind_name(node));
+        return mr_node_fail(node, wk->origin, err, "%s%.*s%swants options below it, this is %s",
+                            prefix.len ? "\"" : "", MR_STR_FMT(prefix),
+                            prefix.len ? "\" " : "a configuration ", mr_node_kind_name(node));
     for (size_t i = 0; i < node->count; i++) {
         struct mr_str below;
         MR_TRY(join(wk, prefix, node->keys[i], &below, err));

@@ -15,7 +15,8 @@ static struct mr_config *create(void)
     cfg->origins = mr_xcalloc(mr_option_count, sizeof *cfg->origins);
     for (size_t i = 0; i < mr_option_count; i++) {
         if (!mr_option_is_map(&mr_options[i]))
-            (void)mr_option_parse(&mr_options[i], cfg, mr_str_z(mr_options[i].default_z)); /* a test parses them all */
+            (void)mr_option_parse(&mr_options[i], cfg,
+                                  mr_str_z(mr_options[i].default_z)); /* a test parses them all */
     }
     return cfg;
 }
@@ -56,11 +57,11 @@ static enum mr_status read_file(const char *path_z, struct mr_buf *out, struct m
 /* ---- Checks ---- */
 
 /* A CONFIG error about an option whose value was accepted by itself, at the place where it was said. */
-static enum mr_status fail_option(const struct mr_config *cfg, const void *value, struct mr_error *err, const char *fmt,
-                                  ...) __attribute__((format(printf, 4, 5)));
+static enum mr_status fail_option(const struct mr_config *cfg, const void *value, struct mr_error *err,
+                                  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-static enum mr_status fail_option(const struct mr_config *cfg, const void *value, struct mr_error *err, const char *fmt,
-                                  ...)
+static enum mr_status fail_option(const struct mr_config *cfg, const void *value, struct mr_error *err,
+                                  const char *fmt, ...)
 {
     char message[512];
     va_list args;
@@ -74,8 +75,8 @@ static enum mr_status fail_option(const struct mr_config *cfg, const void *value
         if (mr_option_is_map(&mr_options[i]) || mr_options[i].offset != offset)
             continue;
         if (from->from == MR_FROM_FILE)
-            return mr_fail(err, MR_E_CONFIG, "%s:%u:%u: %s %s", from->text_z, from->line, from->column, mr_options[i].key_z,
-                           message);
+            return mr_fail(err, MR_E_CONFIG, "%s:%u:%u: %s %s", from->text_z, from->line, from->column,
+                           mr_options[i].key_z, message);
         if (from->from == MR_FROM_COMMAND && strcmp(from->text_z, "--set") != 0)
             return mr_fail(err, MR_E_CONFIG, "%s: %s", from->text_z, message);
         return mr_fail(err, MR_E_CONFIG, "%s %s", mr_options[i].key_z, message);
@@ -93,7 +94,8 @@ static enum mr_status check_template(const struct mr_config *cfg, char *const *v
         const char *end = *at == '{' ? strchr(at, '}') : NULL;
         struct mr_str name = end ? mr_str_of(at + 1, (size_t)(end - at - 1)) : (struct mr_str){0};
         if (!mr_str_eq_z(name, "db") && !mr_str_eq_z(name, "table") && !mr_str_eq_z(name, "topic"))
-            return fail_option(cfg, value, err, "\"%.200s\": a template holds {db}, {table} and {topic}, and no other braces",
+            return fail_option(cfg, value, err,
+                               "\"%.200s\": a template holds {db}, {table} and {topic}, and no other braces",
                                *value);
         at = end + 1;
     }
@@ -117,7 +119,8 @@ static enum mr_status check_add_fields(const struct mr_config *cfg, struct mr_er
         struct mr_str item = mr_str_z(items.items[i]);
         ptrdiff_t colon = mr_str_find(item, ':');
         if (colon == 0 || colon != mr_str_rfind(item, ':') || item.ptr[0] == '.')
-            status = fail_option(cfg, &cfg->add_fields, err, "\"%.100s\" is no field; write field, struct.field or field:name",
+            status = fail_option(cfg, &cfg->add_fields, err,
+                                 "\"%.100s\" is no field; write field, struct.field or field:name",
                                  items.items[i]);
     }
     mr_strings_free(&items);
@@ -128,7 +131,8 @@ static enum mr_status check(const struct mr_config *cfg, struct mr_error *err)
 {
     /* The text itself is not shown: it may be a password in the wrong place. */
     if (!has_scheme(cfg->target_url))
-        return fail_option(cfg, &cfg->target_url, err, "is no URL with a scheme; write postgresql://… or sqlite:PATH");
+        return fail_option(cfg, &cfg->target_url, err,
+                           "is no URL with a scheme; write postgresql://… or sqlite:PATH");
     MR_TRY(check_template(cfg, &cfg->target_schema, err));
     MR_TRY(check_template(cfg, &cfg->target_table, err));
     MR_TRY(check_add_fields(cfg, err));
@@ -168,8 +172,8 @@ static enum mr_status apply_text(struct mr_config *cfg, const char *name_z, stru
     return status;
 }
 
-static enum mr_status apply_setting(struct mr_config *cfg, const struct mr_setting *setting, struct mr_arena *ar,
-                                    struct mr_error *err)
+static enum mr_status apply_setting(struct mr_config *cfg, const struct mr_setting *setting,
+                                    struct mr_arena *ar, struct mr_error *err)
 {
     const struct mr_origin origin = {NULL, setting};
     struct mr_node *root;

@@ -62,8 +62,10 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
     struct mr_str full = full_name(database, table, (struct mr_str){0}, &buf);
     size_t key_score = 0, delete_score = 0, policy_score = 0, missing_score = 0;
 
-    *out = (struct mr_table_settings){.key_mode = MR_KEY_RECORD, .delete_mode = MR_DELETE_HARD,
-                                      .policy = cfg->policy, .missing = MR_MISSING_NULL};
+    *out = (struct mr_table_settings){.key_mode = MR_KEY_RECORD,
+                                      .delete_mode = MR_DELETE_HARD,
+                                      .policy = cfg->policy,
+                                      .missing = MR_MISSING_NULL};
     for (size_t i = 0; i < cfg->table_count; i++) {
         const struct mr_table_rule *rule = &cfg->tables[i];
         size_t fit = score(rule->pattern, full, table);

@@ -60,8 +60,8 @@ const char *mr_node_kind_name(const struct mr_node *node)
     return "";
 }
 
-enum mr_status mr_node_fail(const struct mr_node *node, const struct mr_origin *origin,
-                            struct mr_error *err, const char *fmt, ...)
+enum mr_status mr_node_fail(const struct mr_node *node, const struct mr_origin *origin, struct mr_error *err,
+                            const char *fmt, ...)
 {
     char message[640];
     va_list args;
@@ -95,9 +95,10 @@ static enum mr_status lookup(const struct mr_node *node, const struct mr_origin 
     struct mr_str rest = mr_str_of(inside.ptr + len, inside.len - len);
     bool has_default = mr_str_starts(rest, MR_STR(":-"));
     if (len == 0 || (rest.len > 0 && !has_default))
-        return mr_node_fail(node, origin, err,
-                            "\"${%.*s}\" is no variable; write ${NAME} or ${NAME:-default}, and $${ for a plain ${",
-                            MR_STR_FMT(mr_str_of(inside.ptr, inside.len < 60 ? inside.len : 60)));
+        return mr_node_fail(
+            node, origin, err,
+            "\"${%.*s}\" is no variable; write ${NAME} or ${NAME:-default}, and $${ for a plain ${",
+            MR_STR_FMT(mr_str_of(inside.ptr, inside.len < 60 ? inside.len : 60)));
 
     const char *value_z = getenv(mr_arena_strndup(ar, inside.ptr, len));
     if (value_z && (*value_z || !has_default)) {
@@ -112,8 +113,8 @@ static enum mr_status lookup(const struct mr_node *node, const struct mr_origin 
                         (int)(len < 100 ? len : 100), inside.ptr, (int)(len < 100 ? len : 100), inside.ptr);
 }
 
-enum mr_status mr_node_expand(const struct mr_node *node, const struct mr_origin *origin,
-                              struct mr_arena *ar, struct mr_str *out, struct mr_error *err)
+enum mr_status mr_node_expand(const struct mr_node *node, const struct mr_origin *origin, struct mr_arena *ar,
+                              struct mr_str *out, struct mr_error *err)
 {
     struct mr_str text = node->text;
     *out = text;
@@ -184,8 +185,8 @@ static bool next_part(struct mr_str *key, struct mr_str *part, bool *last)
     return *last || key->len > 0;
 }
 
-enum mr_status mr_setting_read(const struct mr_setting *setting, struct mr_arena *ar,
-                               struct mr_node **out, struct mr_error *err)
+enum mr_status mr_setting_read(const struct mr_setting *setting, struct mr_arena *ar, struct mr_node **out,
+                               struct mr_error *err)
 {
     const struct mr_origin origin = {NULL, setting};
     struct mr_str key = mr_str_trim(mr_str_z(setting->key_z));
@@ -200,8 +201,9 @@ enum mr_status mr_setting_read(const struct mr_setting *setting, struct mr_arena
     for (bool last = false; !last;) {
         struct mr_str part;
         if (!next_part(&key, &part, &last))
-            return mr_node_fail(NULL, &origin, err, "is no key; write section.option=value, and quotes around a part that "
-                                                    "holds dots");
+            return mr_node_fail(NULL, &origin, err,
+                                "is no key; write section.option=value, and quotes around a "
+                                "part that holds dots");
         struct mr_node *name = mr_node_new(ar, MR_NODE_SCALAR, 0, 0);
         name->text = part;
         struct mr_node *item = mr_node_new(ar, last ? MR_NODE_SCALAR : MR_NODE_MAP, 0, 0);
@@ -232,4 +234,3 @@ enum mr_status mr_node_resolve(struct mr_node *node, const struct mr_origin *ori
         return MR_OK;
     return mr_yaml_read(text, origin, ar, out, err);
 }
-

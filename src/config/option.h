@@ -20,7 +20,7 @@ enum mr_option_type {
     MR_OPT_COMMAS,   /* char *: a text with commas, or a list that becomes one */
     MR_OPT_START,    /* enum mr_start, with kafka_start_ms */
     /* Maps: the rest of the key is the user's own name. */
-    MR_OPT_PAIRS,    /* struct mr_pairs */
+    MR_OPT_PAIRS, /* struct mr_pairs */
     MR_OPT_COLUMN_TYPES,
     MR_OPT_COLUMN_POLICIES,
     MR_OPT_TABLES,
@@ -32,17 +32,17 @@ struct mr_word {
 };
 
 struct mr_option {
-    const char *key_z;             /* dotted */
+    const char *key_z; /* dotted */
     enum mr_option_type type;
-    size_t offset;                 /* of the member in struct mr_config */
-    size_t said_offset;            /* of a bool that becomes true when somebody sets the option; 0 = none */
-    const char *default_z;         /* in the form in which a person would write it; NULL for maps */
-    int64_t min, max;              /* UINT, SIZE, DURATION */
-    const struct mr_word *words;   /* WORD */
-    bool secret;                   /* may hold a password: shown masked, never in messages */
-    const char *flag_z;            /* the short way on the command line, or NULL */
-    const char *default_note_z;    /* what the default means where the text does not tell, or NULL */
-    const char *help_z;            /* plain sentences; `code` in back quotes */
+    size_t offset;               /* of the member in struct mr_config */
+    size_t said_offset;          /* of a bool that becomes true when somebody sets the option; 0 = none */
+    const char *default_z;       /* in the form in which a person would write it; NULL for maps */
+    int64_t min, max;            /* UINT, SIZE, DURATION */
+    const struct mr_word *words; /* WORD */
+    bool secret;                 /* may hold a password: shown masked, never in messages */
+    const char *flag_z;          /* the short way on the command line, or NULL */
+    const char *default_note_z;  /* what the default means where the text does not tell, or NULL */
+    const char *help_z;          /* plain sentences; `code` in back quotes */
 };
 
 extern const struct mr_option mr_options[];

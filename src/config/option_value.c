@@ -50,12 +50,22 @@ struct unit {
 };
 
 static const struct unit size_units[] = {
-    {"GiB", UINT64_C(1) << 30}, {"MiB", UINT64_C(1) << 20}, {"KiB", UINT64_C(1) << 10}, {"GB", UINT64_C(1000000000)},
-    {"MB", UINT64_C(1000000)},  {"kB", UINT64_C(1000)},     {"B", 1},                   {NULL, 0},
+    {"GiB", UINT64_C(1) << 30},
+    {"MiB", UINT64_C(1) << 20},
+    {"KiB", UINT64_C(1) << 10},
+    {"GB", UINT64_C(1000000000)},
+    {"MB", UINT64_C(1000000)},
+    {"kB", UINT64_C(1000)},
+    {"B", 1},
+    {NULL, 0},
 };
 static const struct unit duration_units[] = {
-    {"d", UINT64_C(86400000)}, {"h", UINT64_C(3600000)}, {"m", UINT64_C(60000)},
-    {"s", UINT64_C(1000)},     {"ms", 1},                {NULL, 0},
+    {"d", UINT64_C(86400000)},
+    {"h", UINT64_C(3600000)},
+    {"m", UINT64_C(60000)},
+    {"s", UINT64_C(1000)},
+    {"ms", 1},
+    {NULL, 0},
 };
 
 /* Digits and a unit. A number alone is taken only where *bare_ok, and then as the smallest unit; 0 needs none. */
@@ -177,7 +187,8 @@ static void append_joined(const struct mr_strings *list, struct mr_buf *out)
 
 static bool parse_start(struct mr_config *cfg, struct mr_str text)
 {
-    static const struct mr_word words[] = {{"earliest", MR_START_EARLIEST}, {"latest", MR_START_LATEST}, {NULL, 0}};
+    static const struct mr_word words[] = {
+        {"earliest", MR_START_EARLIEST}, {"latest", MR_START_LATEST}, {NULL, 0}};
     int value;
     if (mr_word_parse(words, text, &value)) {
         cfg->kafka_start = (enum mr_start)value;
@@ -188,7 +199,8 @@ static bool parse_start(struct mr_config *cfg, struct mr_str text)
     int64_t us, days;
     bool has_zone;
     if (!mr_parse_timestamptz(text, &us, &has_zone)) {
-        if (!mr_parse_date(text, &days) || days > INT64_MAX / MR_US_PER_DAY || days < INT64_MIN / MR_US_PER_DAY)
+        if (!mr_parse_date(text, &days) || days > INT64_MAX / MR_US_PER_DAY ||
+            days < INT64_MIN / MR_US_PER_DAY)
             return false;
         us = days * MR_US_PER_DAY;
     }

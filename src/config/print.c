@@ -12,8 +12,8 @@
 /* Does a parameter's or property's name speak of something that must not be shown? */
 static bool is_secret_name(struct mr_str name)
 {
-    static const char *const words[] = {"password", "passwd", "secret", "token", "jaas", "private", "key.pem", "credential",
-                                        "passphrase", "sslkey"};
+    static const char *const words[] = {"password", "passwd",  "secret",     "token",      "jaas",
+                                        "private",  "key.pem", "credential", "passphrase", "sslkey"};
     for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
         size_t len = strlen(words[w]);
         for (size_t i = 0; i + len <= name.len; i++) {
@@ -94,9 +94,9 @@ void mr_config_mask_url(const char *url_z, struct mr_buf *out)
 /* One line of the report, already rendered. */
 struct line {
     const char *key_z;
-    struct mr_str name;          /* below a map option, else empty */
+    struct mr_str name; /* below a map option, else empty */
     const char *value_z;
-    const char *default_z;       /* NULL for entries of maps */
+    const char *default_z; /* NULL for entries of maps */
     const struct mr_config_origin *from;
 };
 
@@ -165,15 +165,16 @@ static void print_line(const struct line *line, bool json, struct mr_buf *out)
 }
 
 /* An entry of a map option; value_z as JSON text already. */
-static void print_entry(const struct mr_option *opt, const struct mr_config *cfg, struct mr_str name, bool json,
-                        struct mr_buf *value, struct mr_buf *out)
+static void print_entry(const struct mr_option *opt, const struct mr_config *cfg, struct mr_str name,
+                        bool json, struct mr_buf *value, struct mr_buf *out)
 {
     const struct line line = {opt->key_z, name, mr_buf_z(value), NULL, &cfg->origins[mr_option_index(opt)]};
     print_line(&line, json, out);
     mr_buf_clear(value);
 }
 
-static void print_pairs(const struct mr_option *opt, const struct mr_config *cfg, bool json, struct mr_buf *out)
+static void print_pairs(const struct mr_option *opt, const struct mr_config *cfg, bool json,
+                        struct mr_buf *out)
 {
     struct mr_buf value = MR_BUF_INIT(MR_CONFIG_MAX_TEXT);
     for (size_t i = 0; i < cfg->kafka_properties.count; i++) {
@@ -185,7 +186,8 @@ static void print_pairs(const struct mr_option *opt, const struct mr_config *cfg
     mr_buf_free(&value);
 }
 
-static void print_columns(const struct mr_option *opt, const struct mr_config *cfg, bool json, struct mr_buf *out)
+static void print_columns(const struct mr_option *opt, const struct mr_config *cfg, bool json,
+                          struct mr_buf *out)
 {
     struct mr_buf value = MR_BUF_INIT(MR_CONFIG_MAX_TEXT);
     for (size_t i = 0; i < cfg->column_count; i++) {
@@ -234,7 +236,8 @@ static void append_primary_key(struct mr_buf *out, const struct mr_table_rule *r
     }
 }
 
-static void print_tables(const struct mr_option *opt, const struct mr_config *cfg, bool json, struct mr_buf *out)
+static void print_tables(const struct mr_option *opt, const struct mr_config *cfg, bool json,
+                         struct mr_buf *out)
 {
     struct mr_buf value = MR_BUF_INIT(MR_CONFIG_MAX_TEXT);
     for (size_t i = 0; i < cfg->table_count; i++) {

@@ -5,13 +5,15 @@
 #include <millrace/base/buf.h>
 
 static const char intro[] =
-    "<!-- Made by `millrace config --reference` from src/config/options.c; tests/lint/reference.py --write renews it. -->\n"
+    "<!-- Made by `millrace config --reference` from src/config/options.c; tests/lint/reference.py --write "
+    "renews it. -->\n"
     "# Configuration\n"
     "\n"
-    "Everything works without a file. With one, `millrace run -c millrace.yaml`, the file is YAML, and every key can also be said\n"
-    "on the command line as `--set key.path=value`; some have a flag of their own. What is said later wins: first the\n"
-    "defaults, then the file, then the command line from left to right. `millrace config -c millrace.yaml` shows every option, its\n"
-    "value and the place it comes from.\n"
+    "Everything works without a file. With one, `millrace run -c millrace.yaml`, the file is YAML,\n"
+    "and every key can also be said on the command line as `--set key.path=value`; some have a flag\n"
+    "of their own. What is said later wins: first the defaults, then the file, then the command line\n"
+    "from left to right. `millrace config -c millrace.yaml` shows every option, its value and the\n"
+    "place it comes from.\n"
     "\n"
     "```yaml\n"
     "source:\n"
@@ -29,16 +31,18 @@ static const char intro[] =
     "  \"*\": {delete: hard}\n"
     "```\n"
     "\n"
-    "* **Keys.** Nested maps and dots are the same: `log: {level: debug}`, `log.level: debug` and `--set log.level=debug`. Quotes\n"
-    "  around a part that holds dots may be written and may be left out: `--set unwrap.\"array.encoding\"=json`. An unknown key is\n"
-    "  refused with its place and the nearest right one.\n"
-    "* **Environment.** `${NAME}` in a value is replaced by the variable, `${NAME:-text}` by the text where the variable is not set\n"
-    "  or empty. A variable that is not set is an error. `$${` stands for a plain `${`. Where YAML would read the braces itself (inside\n"
-    "  `[ ]` and `{ }`) the value needs quotes.\n"
-    "* **Lists** are YAML lists; on the command line `--set source.kafka.topics=a,b`, `--set 'tables.shop.orders.primary_key=[id,line]'`, or\n"
-    "  `--set source.kafka.topics+=c` for one more.\n"
-    "* **Sizes** are bytes or have a unit: `kB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB` (powers of 1024).\n"
-    "  **Times** have one of the units `ms`, `s`, `m`, `h`, `d`.\n"
+    "* **Keys.** Nested maps and dots are the same: `log: {level: debug}`, `log.level: debug` and\n"
+    "  `--set log.level=debug`. Quotes around a part that holds dots may be written and may be left\n"
+    "  out: `--set unwrap.\"array.encoding\"=json`. An unknown key is refused with its place and the\n"
+    "  nearest right one.\n"
+    "* **Environment.** `${NAME}` in a value is replaced by the variable, `${NAME:-text}` by the text\n"
+    "  where the variable is not set or empty. A variable that is not set is an error. `$${` stands\n"
+    "  for a plain `${`. Where YAML would read the braces itself (inside `[ ]` and `{ }`) the value\n"
+    "  needs quotes.\n"
+    "* **Lists** are YAML lists; on the command line `--set source.kafka.topics=a,b`, `--set\n"
+    "  'tables.shop.orders.primary_key=[id,line]'`, or `--set source.kafka.topics+=c` for one more.\n"
+    "* **Sizes** are bytes or have a unit: `kB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB`\n"
+    "  (powers of 1024). **Times** have one of the units `ms`, `s`, `m`, `h`, `d`.\n"
     "* **Secrets.** Passwords are never shown, neither in logs nor by `millrace config`.\n";
 
 /* The section of an option: the longest prefix that fits; a section without title continues the one before. */
@@ -77,7 +81,8 @@ static void markdown_option(const struct mr_option *opt, struct mr_buf *out)
     if (opt->type == MR_OPT_TABLES) {
         for (size_t i = 0; i < mr_table_member_count; i++) {
             const struct mr_member *member = &mr_table_members[i];
-            mr_buf_printf(out, "\n* **`tables.NAME.%s`**: `%s`. %s", member->name_z, member->values_z, member->help_z);
+            mr_buf_printf(out, "\n* **`tables.NAME.%s`**: `%s`. %s", member->name_z, member->values_z,
+                          member->help_z);
         }
         mr_buf_append_char(out, '\n');
         return;
@@ -163,7 +168,8 @@ static void man_option(const struct mr_option *opt, struct mr_buf *out)
 void mr_config_reference_man(struct mr_buf *out)
 {
     mr_buf_append_z(out, ".SH CONFIGURATION\n");
-    mr_man_append(out, "Keys of the configuration file (YAML) and of `--set`. `${NAME}` and `${NAME:-text}` in values come from the "
+    mr_man_append(out, "Keys of the configuration file (YAML) and of `--set`. `${NAME}` and `${NAME:-text}` "
+                       "in values come from the "
                        "environment. Later sayings win: defaults, file, command line.\n");
     for (size_t s = 0; s < mr_option_section_count; s++) {
         const struct mr_option_section *section = &mr_option_sections[s];

@@ -33,8 +33,8 @@ static enum mr_status leaf_text(const struct mr_node *leaf, const char *what, st
 /* ---- source.kafka.properties ---- */
 
 static enum mr_status set_pair(struct mr_pairs *pairs, const struct mr_option *opt, struct mr_str name,
-                               const struct mr_node *leaf, const struct mr_origin *origin, struct mr_arena *ar,
-                               struct mr_error *err)
+                               const struct mr_node *leaf, const struct mr_origin *origin,
+                               struct mr_arena *ar, struct mr_error *err)
 {
     struct mr_str text;
     MR_TRY(leaf_text(leaf, "property", name, origin, ar, &text, err));
@@ -71,23 +71,27 @@ static enum mr_status check_column_name(struct mr_str name, const struct mr_node
                                         const struct mr_origin *origin, struct mr_error *err)
 {
     if (mr_str_find(name, '.') < 0)
-        return mr_node_fail(key, origin, err, "\"%.*s\" names no column; write table.column or database.table.column",
+        return mr_node_fail(key, origin, err,
+                            "\"%.*s\" names no column; write table.column or database.table.column",
                             SHOWN(name));
     return MR_OK;
 }
 
 static enum mr_status set_column_type(struct mr_config *cfg, const struct mr_option *opt, struct mr_str name,
                                       const struct mr_node *leaf, const struct mr_node *key,
-                                      const struct mr_origin *origin, struct mr_arena *ar, struct mr_error *err)
+                                      const struct mr_origin *origin, struct mr_arena *ar,
+                                      struct mr_error *err)
 {
     struct mr_str text;
     struct mr_type type;
     MR_TRY(check_column_name(name, key, origin, err));
     MR_TRY(leaf_text(leaf, "column", name, origin, ar, &text, err));
     if (!mr_type_parse(mr_str_trim(text), &type) || type.kind == MR_T_NONE) {
-        enum mr_status status = mr_node_fail(leaf, origin, err, "column %.*s: \"%.*s\" is no type", SHOWN(name), SHOWN(text));
-        mr_error_hint(err, "types: boolean int16 int32 int64 decimal decimal(p,s) float32 float64 text bytes date time "
-                           "duration timestamp timestamptz uuid bits(n) json");
+        enum mr_status status =
+            mr_node_fail(leaf, origin, err, "column %.*s: \"%.*s\" is no type", SHOWN(name), SHOWN(text));
+        mr_error_hint(err, "types: boolean int16 int32 int64 decimal decimal(p,s) "
+                           "float32 float64 text bytes date time duration timestamp "
+                           "timestamptz uuid bits(n) json");
         return status;
     }
     MR_TRY(check_room(cfg->column_count, opt, leaf, origin, err));
@@ -98,19 +102,21 @@ static enum mr_status set_column_type(struct mr_config *cfg, const struct mr_opt
 
 /* "… is not one of a | b", for a member of a table or a column. */
 static enum mr_status wrong_word(const struct mr_word *words, struct mr_str name, struct mr_str text,
-                                 const struct mr_node *leaf, const struct mr_origin *origin, struct mr_error *err)
+                                 const struct mr_node *leaf, const struct mr_origin *origin,
+                                 struct mr_error *err)
 {
     struct mr_buf list = MR_BUF_INIT(256);
     mr_words_append(words, " | ", &list);
-    enum mr_status status = mr_node_fail(leaf, origin, err, "%.*s: \"%.*s\" is not one of %s", SHOWN(name), SHOWN(text),
-                                         mr_buf_z(&list));
+    enum mr_status status = mr_node_fail(leaf, origin, err, "%.*s: \"%.*s\" is not one of %s", SHOWN(name),
+                                         SHOWN(text), mr_buf_z(&list));
     mr_buf_free(&list);
     return status;
 }
 
 /* A word; YAML's null stands for the word "null" where there is one. */
 static enum mr_status leaf_word(const struct mr_word *words, struct mr_str name, const struct mr_node *leaf,
-                                const struct mr_origin *origin, struct mr_arena *ar, int *out, struct mr_error *err)
+                                const struct mr_origin *origin, struct mr_arena *ar, int *out,
+                                struct mr_error *err)
 {
     struct mr_str text;
     MR_TRY(leaf_text(leaf, "setting", name, origin, ar, &text, err));
@@ -122,9 +128,10 @@ static enum mr_status leaf_word(const struct mr_word *words, struct mr_str name,
     return MR_OK;
 }
 
-static enum mr_status set_column_policy(struct mr_config *cfg, const struct mr_option *opt, struct mr_str name,
-                                        const struct mr_node *leaf, const struct mr_node *key,
-                                        const struct mr_origin *origin, struct mr_arena *ar, struct mr_error *err)
+static enum mr_status set_column_policy(struct mr_config *cfg, const struct mr_option *opt,
+                                        struct mr_str name, const struct mr_node *leaf,
+                                        const struct mr_node *key, const struct mr_origin *origin,
+                                        struct mr_arena *ar, struct mr_error *err)
 {
     int value;
     MR_TRY(check_column_name(name, key, origin, err));
@@ -161,18 +168,23 @@ static enum mr_status unknown_member(struct mr_str member, struct mr_str table, 
         }
     }
     if (near)
-        return mr_node_fail(key, origin, err, "unknown setting \"%.*s\" of table \"%.*s\"; did you mean \"%s\"?",
-                            SHOWN(member), SHOWN(table), near);
-    return mr_node_fail(key, origin, err,
-                        "unknown setting \"%.*s\" of table \"%.*s\"; a table has primary_key, delete, policy and missing",
-                        SHOWN(member), SHOWN(table));
+        return mr_node_fail(key, origin, err,
+                            "unknown setting \"%.*s\" of table \"%.*s\"; did you mean \"%s\"?", SHOWN(member),
+                            SHOWN(table), near);
+    return mr_node_fail(
+        key, origin, err,
+        "unknown setting \"%.*s\" of table \"%.*s\"; a table has primary_key, delete, policy and missing",
+        SHOWN(member), SHOWN(table));
 }
 
-static enum mr_status set_primary_key(struct mr_table_rule *rule, struct mr_str name, const struct mr_node *leaf,
-                                      const struct mr_origin *origin, struct mr_arena *ar, struct mr_error *err)
+static enum mr_status set_primary_key(struct mr_table_rule *rule, struct mr_str name,
+                                      const struct mr_node *leaf, const struct mr_origin *origin,
+                                      struct mr_arena *ar, struct mr_error *err)
 {
-    static const struct mr_word words[] = {{"record_key", MR_KEY_RECORD}, {"record_key_text", MR_KEY_RECORD_TEXT},
-                                           {"none", MR_KEY_NONE},         {NULL, 0}};
+    static const struct mr_word words[] = {{"record_key", MR_KEY_RECORD},
+                                           {"record_key_text", MR_KEY_RECORD_TEXT},
+                                           {"none", MR_KEY_NONE},
+                                           {NULL, 0}};
     struct mr_node copy = *leaf;
     struct mr_node *found;
     MR_TRY(mr_node_resolve(&copy, origin, ar, true, &found, err));
@@ -205,7 +217,8 @@ static enum mr_status set_table(struct mr_config *cfg, const struct mr_option *o
 {
     ptrdiff_t dot = mr_str_rfind(name, '.');
     if (dot <= 0 || (size_t)dot + 1 == name.len)
-        return mr_node_fail(key, origin, err, "\"%.*s\" is no setting of a table; write NAME: {delete: soft}", SHOWN(name));
+        return mr_node_fail(key, origin, err, "\"%.*s\" is no setting of a table; write NAME: {delete: soft}",
+                            SHOWN(name));
     struct mr_str table = mr_str_of(name.ptr, (size_t)dot);
     struct mr_str member = mr_str_of(name.ptr + dot + 1, name.len - (size_t)dot - 1);
     bool known = false;

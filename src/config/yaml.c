@@ -64,7 +64,8 @@ static enum mr_status attach(struct reader *rd, struct mr_node *node, struct mr_
     }
     if (!rd->key[top]) {
         if (node->kind != MR_NODE_SCALAR)
-            return mr_node_fail(node, rd->origin, err, "a key must be a text (texts that hold { or [ need quotes)");
+            return mr_node_fail(node, rd->origin, err,
+                                "a key must be a text (texts that hold { or [ need quotes)");
         return take_key(rd, node, err);
     }
     mr_node_add(rd->ar, parent, rd->key[top], node);
@@ -96,7 +97,8 @@ static void close_node(struct reader *rd)
 static enum mr_status take_scalar(struct reader *rd, const yaml_event_t *ev, struct mr_error *err)
 {
     struct mr_node *node = place(rd, MR_NODE_SCALAR, &ev->start_mark);
-    node->text = mr_arena_copy(rd->ar, mr_str_of((const char *)ev->data.scalar.value, ev->data.scalar.length));
+    node->text =
+        mr_arena_copy(rd->ar, mr_str_of((const char *)ev->data.scalar.value, ev->data.scalar.length));
     node->plain = ev->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     return attach(rd, node, err);
 }
@@ -154,11 +156,13 @@ static enum mr_status syntax_error(struct reader *rd, struct mr_error *err)
     enum mr_status status;
 
     if (p->error == YAML_READER_ERROR)
-        status = mr_node_fail(node, rd->origin, err, "not readable as text: %s", p->problem ? p->problem : "bad bytes");
+        status = mr_node_fail(node, rd->origin, err, "not readable as text: %s",
+                              p->problem ? p->problem : "bad bytes");
     else
         status = mr_node_fail(node, rd->origin, err, "not YAML: %s%s%s", p->context ? p->context : "",
                               p->context ? ", " : "", p->problem ? p->problem : "syntax error");
-    mr_error_hint(err, "texts that begin with one of { [ * & ! %% @ ` or hold ${NAME} inside [ ] need quotes");
+    mr_error_hint(err,
+                  "texts that begin with one of { [ * & ! %% @ ` or hold ${NAME} inside [ ] need quotes");
     return status;
 }
 

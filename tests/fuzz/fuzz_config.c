@@ -48,7 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct mr_config *cfg = NULL;
     struct mr_error err = {0};
 
-    enum mr_status status = mr_config_load_text("fuzz.yaml", mr_str_z(yaml), &setting, *key ? 1 : 0, &cfg, &err);
+    enum mr_status status =
+        mr_config_load_text("fuzz.yaml", mr_str_z(yaml), &setting, *key ? 1 : 0, &cfg, &err);
     if (status == MR_OK) {
         use(cfg, mr_str_z(key));
         mr_config_destroy(cfg);

@@ -56,8 +56,9 @@ static void test_flags_stand_for_options(void **state)
 {
     (void)state;
     struct mr_cli_context ctx =
-        parsed(WORDS("run", "--to", "postgresql://h/d", "--format=flat", "--topic", "shop.orders", "--group", "g", "--id", "x", "--again",
-                     "--reset-position", "--log-level", "warn", "--log-format=json", "--set", "batch.rows=9", "--set=batch.bytes=2kB"));
+        parsed(WORDS("run", "--to", "postgresql://h/d", "--format=flat", "--topic", "shop.orders", "--group",
+                     "g", "--id", "x", "--again", "--reset-position", "--log-level", "warn",
+                     "--log-format=json", "--set", "batch.rows=9", "--set=batch.bytes=2kB"));
     assert_string_equal(ctx.command->name_z, "run");
     assert_string_equal(ctx.cfg->target_url, "postgresql://h/d");
     assert_string_equal(ctx.cfg->format, "flat");
@@ -87,8 +88,8 @@ static void test_from_names_brokers_and_topics(void **state)
 static void test_files_are_taken_as_they_stand(void **state)
 {
     (void)state;
-    struct mr_cli_context ctx =
-        parsed(WORDS("backfill", "a,b.jsonl", "-", "[x].gz", "${HOME}\xff", "--to", "sqlite:x", "--", "--odd"));
+    struct mr_cli_context ctx = parsed(
+        WORDS("backfill", "a,b.jsonl", "-", "[x].gz", "${HOME}\xff", "--to", "sqlite:x", "--", "--odd"));
     const struct mr_strings *paths = &ctx.cfg->file_paths;
     assert_int_equal(paths->count, 5);
     assert_string_equal(paths->items[0], "a,b.jsonl");
@@ -102,7 +103,8 @@ static void test_files_are_taken_as_they_stand(void **state)
 static void test_the_source_of_the_command_line_replaces_that_of_the_file(void **state)
 {
     (void)state;
-    struct mr_cli_context ctx = parsed(WORDS("run", "--set", "source.kafka.brokers=b", "--set", "source.kafka.topics=t", "f.jsonl"));
+    struct mr_cli_context ctx =
+        parsed(WORDS("run", "--set", "source.kafka.brokers=b", "--set", "source.kafka.topics=t", "f.jsonl"));
     struct mr_error err = {0};
     assert_int_equal(mr_cli_check_source(ctx.cfg, &err), MR_OK);
     assert_false(mr_cli_reads_kafka(ctx.cfg));
@@ -134,8 +136,8 @@ static void test_the_configuration_file_has_a_short_flag(void **state)
     (void)state;
     struct mr_cli_context ctx;
     struct mr_error err = {0};
-    const char *const *const forms[] = {WORDS("run", "-c", "m.yaml"), WORDS("run", "-cm.yaml"), WORDS("run", "--config=m.yaml"),
-                                        WORDS("run", "--config", "m.yaml")};
+    const char *const *const forms[] = {WORDS("run", "-c", "m.yaml"), WORDS("run", "-cm.yaml"),
+                                        WORDS("run", "--config=m.yaml"), WORDS("run", "--config", "m.yaml")};
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(parse_list(&ctx, forms[i], &err), MR_EXIT_OK);
         assert_string_equal(ctx.config_path_z, "m.yaml");
@@ -148,8 +150,10 @@ static void test_flags_of_a_command_are_its_own(void **state)
     (void)state;
     struct mr_cli_context ctx;
     struct mr_error err = {0};
-    assert_int_equal(parse_list(&ctx, WORDS("dead-letters", "list", "--topic", "t", "--limit=5", "--all", "--topic", "u"), &err),
-                     MR_EXIT_OK);
+    assert_int_equal(
+        parse_list(&ctx, WORDS("dead-letters", "list", "--topic", "t", "--limit=5", "--all", "--topic", "u"),
+                   &err),
+        MR_EXIT_OK);
     assert_true(mr_cli_action_is(&ctx, "list"));
     assert_string_equal(mr_cli_value(&ctx, "--topic"), "u");
     assert_int_equal(mr_cli_number(&ctx, "--limit", 100), 5);
@@ -180,20 +184,26 @@ static void test_what_cannot_be_parsed_says_what_is_near(void **state)
     (void)state;
     assert_fails(WORDS("backfil"), MR_EXIT_USAGE, "no command \"backfil\"; did you mean backfill?");
     assert_fails(WORDS("x"), MR_EXIT_USAGE, "no command \"x\"");
-    assert_fails(WORDS("run", "--fromm", "x"), MR_EXIT_USAGE, "run has no flag --fromm; did you mean --from?");
+    assert_fails(WORDS("run", "--fromm", "x"), MR_EXIT_USAGE,
+                 "run has no flag --fromm; did you mean --from?");
     assert_fails(WORDS("run", "-x"), MR_EXIT_USAGE, "run has no flag -x");
     assert_fails(WORDS("run", "--to"), MR_EXIT_USAGE, "--to wants a value: --to URL");
     assert_fails(WORDS("run", "--again=yes"), MR_EXIT_USAGE, "--again takes no value");
     assert_fails(WORDS("run", "-c", "a", "-c", "b"), MR_EXIT_USAGE, "--config is given twice");
-    assert_fails(WORDS("run", "f", "--from", "kafka://a/b"), MR_EXIT_USAGE, "files and --from exclude each other");
+    assert_fails(WORDS("run", "f", "--from", "kafka://a/b"), MR_EXIT_USAGE,
+                 "files and --from exclude each other");
     assert_fails(WORDS("status", "x"), MR_EXIT_USAGE, "status does not take \"x\"");
     assert_fails(WORDS("schema", "a", "b"), MR_EXIT_USAGE, "schema does not take \"b\"");
-    assert_fails(WORDS("dead-letters"), MR_EXIT_USAGE, "dead-letters wants one of list|show|replay|purge [ID…]");
-    assert_fails(WORDS("dead-letters", "lst"), MR_EXIT_USAGE, "dead-letters does not know \"lst\"; did you mean list?");
+    assert_fails(WORDS("dead-letters"), MR_EXIT_USAGE,
+                 "dead-letters wants one of list|show|replay|purge [ID…]");
+    assert_fails(WORDS("dead-letters", "lst"), MR_EXIT_USAGE,
+                 "dead-letters does not know \"lst\"; did you mean list?");
     assert_fails(WORDS("dead-letters", "show"), MR_EXIT_USAGE, "dead-letters show wants ID");
     assert_fails(WORDS("dead-letters", "list", "4"), MR_EXIT_USAGE, "dead-letters list does not take \"4\"");
-    assert_fails(WORDS("dead-letters", "list", "--yes"), MR_EXIT_USAGE, "--yes is no flag of dead-letters list");
-    assert_fails(WORDS("dead-letters", "list", "--limit", "-1"), MR_EXIT_USAGE, "--limit wants a whole number, not \"-1\"");
+    assert_fails(WORDS("dead-letters", "list", "--yes"), MR_EXIT_USAGE,
+                 "--yes is no flag of dead-letters list");
+    assert_fails(WORDS("dead-letters", "list", "--limit", "-1"), MR_EXIT_USAGE,
+                 "--limit wants a whole number, not \"-1\"");
 }
 
 static void test_bad_values_of_flags_are_values(void **state)
@@ -209,7 +219,8 @@ static void test_bad_values_of_flags_are_values(void **state)
     struct mr_error err = {0};
     assert_int_equal(parse_list(&ctx, WORDS("run", "--log-level", "loud"), &err), MR_EXIT_OK);
     assert_int_equal(mr_config_load(NULL, ctx.settings, ctx.setting_count, &ctx.cfg, &err), MR_E_CONFIG);
-    assert_string_equal(err.message, "--log-level: log.level: \"loud\" is not one of debug | info | warn | error");
+    assert_string_equal(err.message,
+                        "--log-level: log.level: \"loud\" is not one of debug | info | warn | error");
     mr_cli_context_free(&ctx);
 }
 
