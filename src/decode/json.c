@@ -1,14 +1,11 @@
 /* The JSON event reader: text to tape in one pass. No recursion: while a container is open, its `next` holds the index of the container
- * around it, so the tape is the stack. Reading the tape is in json_read.c, writing text from it in json_text.c. */
+ * around it, so the tape is the stack. Strings are scanned in json_string.c, reading the tape is in json_read.c, writing
+ * text from it in json_text.c. */
 #include "json.h"
 
 #include <millrace/base/mem.h>
 
 #include "json_parts.h"
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 /* A tape this large is given back before a small document, so that one giant message does not cost memory for ever. */
 #define KEEP_NODES ((size_t)1 << 18)
@@ -24,182 +21,9 @@ struct mr_json_reader {
     size_t order_cap;
 };
 
-struct scan {
-    struct mr_json_reader *reader;
-    const unsigned char *begin, *p, *end;
-    uint32_t count;       /* nodes on the tape */
-    uint32_t open;        /* innermost open container, NONE at the top */
-    uint32_t depth;       /* open containers */
-    const char *expected; /* what the grammar wanted at p when it failed */
-    bool is_too_large;    /* or it failed for MAX_NODES */
-};
-
-/* ---- strings ---- */
-
-/* The first byte that is not plain ASCII inside a string (a quotation mark, a backslash, a control or a byte of a longer character), or
- * end. Compared as signed bytes, controls and bytes from 0x80 on are both below the blank. */
-static inline const unsigned char *skip_plain(const unsigned char *p, const unsigned char *end)
-{
-#ifdef __SSE2__
-    const __m128i quote = _mm_set1_epi8('"');
-    const __m128i backslash = _mm_set1_epi8('\\');
-    const __m128i blank = _mm_set1_epi8(' ');
-
-    while (end - p >= 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i special = _mm_or_si128(_mm_cmplt_epi8(v, blank),
-                                       _mm_or_si128(_mm_cmpeq_epi8(v, quote),
-                                                    _mm_cmpeq_epi8(v, backslash)));
-        unsigned mask = (unsigned)_mm_movemask_epi8(special);
-        if (mask != 0)
-            return p + __builtin_ctz(mask);
-        p += 16;
-    }
-#endif
-    while (p < end && *p >= ' ' && *p < 0x80 && *p != '"' && *p != '\\')
-        p++;
-    return p;
-}
-
-/* Length of the well-formed UTF-8 sequence of two to four bytes at p; 0 if there is none. */
-static size_t utf8_sequence(const unsigned char *p, const unsigned char *end)
-{
-    unsigned char c = p[0];
-    size_t left = (size_t)(end - p);
-
-    if (c < 0xC2 || c > 0xF4)
-        return 0;
-    if (left < 2 || (p[1] & 0xC0) != 0x80)
-        return 0;
-    if (c < 0xE0)
-        return 2;
-    /* The second byte rules out overlong forms, surrogates and what lies beyond U+10FFFF. */
-    if ((c == 0xE0 && p[1] < 0xA0) || (c == 0xED && p[1] > 0x9F) || (c == 0xF0 && p[1] < 0x90) ||
-        (c == 0xF4 && p[1] > 0x8F))
-        return 0;
-    if (left < 3 || (p[2] & 0xC0) != 0x80)
-        return 0;
-    if (c < 0xF0)
-        return 3;
-    if (left < 4 || (p[3] & 0xC0) != 0x80)
-        return 0;
-    return 4;
-}
-
-static int hex_digit(unsigned char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-/* The four hex digits at p, or -1. */
-static int32_t hex4(const unsigned char *p, const unsigned char *end)
-{
-    int32_t v = 0;
-
-    if (end - p < 4)
-        return -1;
-    for (int i = 0; i < 4; i++) {
-        int d = hex_digit(p[i]);
-        if (d < 0)
-            return -1;
-        v = v * 16 + d;
-    }
-    return v;
-}
-
-/* p is at a backslash: check the escape and step over it. */
-static bool scan_escape(struct scan *s, unsigned *flags)
-{
-    *flags |= MR_JSON_ESCAPED;
-    s->p++;
-    if (s->p == s->end) {
-        s->expected = "an escape";
-        return false;
-    }
-    switch (*s->p) {
-    case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't':
-        s->p++;
-        return true;
-    case 'u':
-        break;
-    default:
-        s->expected = "one of \"\\/bfnrtu after a backslash";
-        return false;
-    }
-
-    int32_t unit = hex4(s->p + 1, s->end);
-    if (unit < 0) {
-        s->expected = "four hexadecimal digits after \\u";
-        return false;
-    }
-    s->p += 5;
-    if (unit == 0)
-        *flags |= MR_JSON_NUL;
-    if (unit < 0xD800 || unit > 0xDFFF)
-        return true;
-    if (unit < 0xDC00 && s->end - s->p >= 2 && s->p[0] == '\\' && s->p[1] == 'u') {
-        int32_t low = hex4(s->p + 2, s->end);
-        if (low >= 0xDC00 && low <= 0xDFFF) {
-            s->p += 6;
-            return true;
-        }
-    }
-    *flags |= MR_JSON_SURROGATE; /* whatever follows is looked at by itself */
-    return true;
-}
-
-/* p is behind the opening quotation mark; leaves it behind the closing one. */
-static bool scan_string(struct scan *s, struct mr_json_node *node)
-{
-    const unsigned char *start = s->p;
-    unsigned flags = 0;
-
-    for (;;) {
-        s->p = skip_plain(s->p, s->end);
-        if (s->p == s->end) {
-            s->expected = "a closing quotation mark";
-            return false;
-        }
-        unsigned char c = *s->p;
-        if (c == '"')
-            break;
-        if (c == '\\') {
-            if (!scan_escape(s, &flags))
-                return false;
-            continue;
-        }
-        if (c < ' ') {
-            s->expected = "an escaped control character in a string";
-            return false;
-        }
-        size_t len = utf8_sequence(s->p, s->end);
-        if (len == 0) {
-            if (!s->reader->limits.allow_ill_formed) {
-                s->expected = "well-formed UTF-8";
-                return false;
-            }
-            flags |= MR_JSON_ILL_FORMED;
-            len = 1;
-        }
-        s->p += len;
-    }
-    node->kind = MR_J_STRING;
-    node->flags = (uint8_t)flags;
-    node->offset = (uint32_t)(start - s->begin);
-    node->len = (uint32_t)(s->p - start);
-    s->p++;
-    return true;
-}
-
 /* ---- numbers and words ---- */
 
-static bool digits(struct scan *s)
+static bool digits(struct mr_json_scan *s)
 {
     if (s->p == s->end || *s->p < '0' || *s->p > '9') {
         s->expected = "a digit";
@@ -210,7 +34,7 @@ static bool digits(struct scan *s)
     return true;
 }
 
-static bool scan_word(struct scan *s, const char *word, size_t len, uint8_t kind,
+static bool scan_word(struct mr_json_scan *s, const char *word, size_t len, uint8_t kind,
                       struct mr_json_node *node)
 {
     if ((size_t)(s->end - s->p) < len || memcmp(s->p, word, len) != 0) {
@@ -224,13 +48,13 @@ static bool scan_word(struct scan *s, const char *word, size_t len, uint8_t kind
     return true;
 }
 
-static bool scan_number(struct scan *s, struct mr_json_node *node)
+static bool scan_number(struct mr_json_scan *s, struct mr_json_node *node)
 {
     const unsigned char *start = s->p;
     unsigned flags = 0;
 
     if (*s->p == '-') {
-        if (s->reader->limits.allow_words && s->end - s->p > 1 && s->p[1] == 'I')
+        if (s->allow_words && s->end - s->p > 1 && s->p[1] == 'I')
             return scan_word(s, "-Infinity", 9, MR_J_WORD, node);
         s->p++;
     }
@@ -261,14 +85,14 @@ static bool scan_number(struct scan *s, struct mr_json_node *node)
 
 /* ---- structure ---- */
 
-static inline void skip_blanks(struct scan *s)
+static inline void skip_blanks(struct mr_json_scan *s)
 {
     while (s->p < s->end && *s->p <= ' ' &&
            (*s->p == ' ' || *s->p == '\n' || *s->p == '\r' || *s->p == '\t'))
         s->p++;
 }
 
-static bool grow_tape(struct scan *s)
+static bool grow_tape(struct mr_json_scan *s)
 {
     struct mr_json_reader *reader = s->reader;
 
@@ -281,7 +105,7 @@ static bool grow_tape(struct scan *s)
 }
 
 /* A new node at the end of the tape, or NULL; the pointer holds until the next one. */
-static inline struct mr_json_node *add_node(struct scan *s)
+static inline struct mr_json_node *add_node(struct mr_json_scan *s)
 {
     struct mr_json_reader *reader = s->reader;
 
@@ -296,7 +120,7 @@ static inline struct mr_json_node *add_node(struct scan *s)
     return node;
 }
 
-static bool open_container(struct scan *s, uint8_t kind, struct mr_json_node *node)
+static bool open_container(struct mr_json_scan *s, uint8_t kind, struct mr_json_node *node)
 {
     if (s->depth == s->reader->limits.max_depth) {
         s->expected = "no nesting beyond limits.depth";
@@ -312,7 +136,7 @@ static bool open_container(struct scan *s, uint8_t kind, struct mr_json_node *no
 }
 
 /* p is at the closing bracket. */
-static void close_container(struct scan *s)
+static void close_container(struct mr_json_scan *s)
 {
     struct mr_json_reader *reader = s->reader;
     uint32_t index = s->open;
@@ -332,7 +156,7 @@ static void close_container(struct scan *s)
 }
 
 /* The value at p, which is no blank. A container is only opened. */
-static bool scan_value(struct scan *s)
+static bool scan_value(struct mr_json_scan *s)
 {
     if (s->p == s->end) {
         s->expected = "a value";
@@ -345,7 +169,7 @@ static bool scan_value(struct scan *s)
     switch (*s->p) {
     case '"':
         s->p++;
-        return scan_string(s, node);
+        return mr_json_scan_string(s, node);
     case '{':
         return open_container(s, MR_J_OBJECT, node);
     case '[':
@@ -359,11 +183,11 @@ static bool scan_value(struct scan *s)
     case '-': case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': case '8': case '9':
         return scan_number(s, node);
     case 'N':
-        if (s->reader->limits.allow_words)
+        if (s->allow_words)
             return scan_word(s, "NaN", 3, MR_J_WORD, node);
         break;
     case 'I':
-        if (s->reader->limits.allow_words)
+        if (s->allow_words)
             return scan_word(s, "Infinity", 8, MR_J_WORD, node);
         break;
     default:
@@ -374,7 +198,7 @@ static bool scan_value(struct scan *s)
 }
 
 /* In an object: the name, the colon, and the blanks up to the value. */
-static bool scan_name(struct scan *s)
+static bool scan_name(struct mr_json_scan *s)
 {
     if (s->p == s->end || *s->p != '"') {
         s->expected = "a member name in quotation marks";
@@ -384,7 +208,7 @@ static bool scan_name(struct scan *s)
     if (node == NULL)
         return false;
     s->p++;
-    if (!scan_string(s, node))
+    if (!mr_json_scan_string(s, node))
         return false;
     skip_blanks(s);
     if (s->p == s->end || *s->p != ':') {
@@ -397,7 +221,7 @@ static bool scan_name(struct scan *s)
 }
 
 /* Just behind an opening bracket: an empty container is closed, otherwise p is left at the first value. */
-static bool enter_container(struct scan *s, bool *is_closed)
+static bool enter_container(struct mr_json_scan *s, bool *is_closed)
 {
     bool is_object = s->reader->nodes[s->open].kind == MR_J_OBJECT;
 
@@ -417,7 +241,7 @@ static bool enter_container(struct scan *s, bool *is_closed)
 }
 
 /* Behind a value: close what closes, and leave p at the next value, or at the end of the outermost. */
-static bool leave_value(struct scan *s)
+static bool leave_value(struct mr_json_scan *s)
 {
     while (s->open != MR_JSON_NONE) {
         struct mr_json_node *node = &s->reader->nodes[s->open];
@@ -439,7 +263,7 @@ static bool leave_value(struct scan *s)
     return true;
 }
 
-static bool scan_document(struct scan *s)
+static bool scan_document(struct mr_json_scan *s)
 {
     if (s->end - s->p >= 3 && memcmp(s->p, "\xEF\xBB\xBF", 3) == 0)
         s->p += 3;
@@ -483,7 +307,7 @@ void mr_json_reader_destroy(struct mr_json_reader *reader)
     mr_xfree(reader);
 }
 
-static enum mr_status bad_json(const struct scan *s, struct mr_error *err)
+static enum mr_status bad_json(const struct mr_json_scan *s, struct mr_error *err)
 {
     size_t at = (size_t)(s->p - s->begin);
 
@@ -513,8 +337,10 @@ enum mr_status mr_json_parse(struct mr_json_reader *reader, struct mr_str text, 
     }
 
     const unsigned char *begin = (const unsigned char *)(text.ptr ? text.ptr : "");
-    struct scan s = {.reader = reader, .begin = begin, .p = begin, .end = begin + text.len,
-                     .open = MR_JSON_NONE};
+    struct mr_json_scan s = {.reader = reader, .begin = begin, .p = begin, .end = begin + text.len,
+                     .open = MR_JSON_NONE,
+                              .allow_words = reader->limits.allow_words,
+                              .allow_ill_formed = reader->limits.allow_ill_formed};
     if (!scan_document(&s))
         return bad_json(&s, err);
 

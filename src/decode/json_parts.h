@@ -1,5 +1,5 @@
-/* What the files of the JSON reader share with one another and with nobody else: escapes, the order of member names, and the marks that
- * tell which member of a large object is repeated later. */
+/* What the files of the JSON reader share with one another and with nobody else: the state of a parse, escapes, the order of member
+ * names, and the marks that tell which member of a large object is repeated later. */
 #ifndef MILLRACE_DECODE_JSON_PARTS_H
 #define MILLRACE_DECODE_JSON_PARTS_H
 
@@ -11,6 +11,21 @@
 
 /* On the name node of a large object: the name occurs again later in it. */
 #define MR_JSON_SHADOWED 64
+
+/* The reader on its way through a text. */
+struct mr_json_scan {
+    struct mr_json_reader *reader;
+    const unsigned char *begin, *p, *end;
+    uint32_t count;       /* nodes on the tape */
+    uint32_t open;        /* innermost open container, NONE at the top */
+    uint32_t depth;       /* open containers */
+    bool allow_words, allow_ill_formed;
+    const char *expected; /* what the grammar wanted at p when it failed */
+    bool is_too_large;    /* or it failed for the size of the tape */
+};
+
+/* p is behind the opening quotation mark; leaves it behind the closing one, and fills the node but for next. */
+bool mr_json_scan_string(struct mr_json_scan *s, struct mr_json_node *node);
 
 /* Decode the escape at *p (a backslash) of a checked string: up to four bytes to out, *p behind it. A high surrogate takes the low one
  * that follows along; a lone one becomes its three-byte encoding. */
