@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cmocka.h>
 
 #include <millrace/base/buf.h>
@@ -236,6 +239,50 @@ static void test_the_program_ends_with_the_code_of_its_error(void **state)
     assert_int_equal(mr_cli_exit_code(MR_E_BUG), 70);
 }
 
+/* The whole program's exit code, with what it says thrown away. */
+static int exit_code_of(const char *const *words)
+{
+    char text[MAX_ARGS][64], *argv[MAX_ARGS + 1];
+    int argc = 0;
+    for (; words[argc]; argc++) {
+        snprintf(text[argc], sizeof text[argc], "%s", words[argc]);
+        argv[argc] = text[argc];
+    }
+    argv[argc] = NULL;
+    fflush(NULL);
+    int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY);
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+    int code = mr_cli_main(argc, argv);
+    fflush(NULL);
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+    close(out);
+    close(err);
+    close(nowhere);
+    return code;
+}
+
+static void test_exit_codes_tell_the_command_line_from_its_values(void **state)
+{
+    (void)state;
+    assert_int_equal(exit_code_of(WORDS("millrace")), 2);
+    assert_int_equal(exit_code_of(WORDS("millrace", "--help")), 0);
+    assert_int_equal(exit_code_of(WORDS("millrace", "--version")), 0);
+    assert_int_equal(exit_code_of(WORDS("millrace", "help", "run")), 0);
+    assert_int_equal(exit_code_of(WORDS("millrace", "help", "rnu")), 2);
+    assert_int_equal(exit_code_of(WORDS("millrace", "run", "--help")), 0);
+    assert_int_equal(exit_code_of(WORDS("millrace", "rnu")), 2);
+    assert_int_equal(exit_code_of(WORDS("millrace", "config", "--nothing")), 2);
+    assert_int_equal(exit_code_of(WORDS("millrace", "config")), 0);
+    assert_int_equal(exit_code_of(WORDS("millrace", "config", "--json")), 0);
+    assert_int_equal(exit_code_of(WORDS("millrace", "config", "--set", "batch")), 3);
+    assert_int_equal(exit_code_of(WORDS("millrace", "config", "--set", "batch.rows=x")), 3);
+    assert_int_equal(exit_code_of(WORDS("millrace", "config", "--set", "no.such.key=1")), 3);
+    assert_int_equal(exit_code_of(WORDS("millrace", "config", "-c", "/nonexistent")), 3);
+    assert_int_equal(exit_code_of(WORDS("millrace", "config", "--from", "x")), 3);
+}
+
 /* ---- The tables ---- */
 
 static void test_every_command_explains_itself_with_an_example(void **state)
@@ -297,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_what_cannot_be_parsed_says_what_is_near),
         cmocka_unit_test(test_bad_values_of_flags_are_values),
         cmocka_unit_test(test_the_program_ends_with_the_code_of_its_error),
+        cmocka_unit_test(test_exit_codes_tell_the_command_line_from_its_values),
         cmocka_unit_test(test_every_command_explains_itself_with_an_example),
         cmocka_unit_test(test_flags_and_options_agree),
     };
