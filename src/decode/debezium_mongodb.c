@@ -237,30 +237,30 @@ enum mr_status mr_debezium_mongodb_decode(struct mr_debezium_mongodb *mg, const 
 {
     (void)rec;
     struct mr_mongodb_event mev = {.mg = mg, .doc = doc, .envelope = envelope, .ar = ar};
-    struct mr_change ev = {0};
+    struct mr_change *ev = mr_arena_zalloc(ar, sizeof *ev);
     uint32_t source = MR_JSON_MEMBER(doc, envelope, "source");
     uint32_t op = MR_JSON_MEMBER(doc, envelope, "op");
 
     MR_TRY(key_fields(mg, key_doc, key_payload, ar, &mev.key, err));
-    MR_TRY(read_change(&mev, &ev, err));
-    if (mev.key.count == 0 && !ev.partial)
-        key_from_document(ev.op == MR_OP_DELETE ? &mev.before : &mev.after, ar, &mev.key);
+    MR_TRY(read_change(&mev, ev, err));
+    if (mev.key.count == 0 && !ev->partial)
+        key_from_document(&mev.after, ar, &mev.key);
     if (mev.key.count == 0)
         MR_TRY(key_from_filter(&mev, err));
     if (mev.key.count == 0)
         key_from_document(&mev.before, ar, &mev.key);
 
-    set_key(mg, key_doc, key_payload, &mev.key, ar, &ev);
-    ev.relation = source_relation(doc, source, ar);
-    ev.source_us = source_time(doc, source);
-    ev.is_new = ev.op == MR_OP_UPSERT && !ev.partial &&
+    set_key(mg, key_doc, key_payload, &mev.key, ar, ev);
+    ev->relation = source_relation(doc, source, ar);
+    ev->source_us = source_time(doc, source);
+    ev->is_new = ev->op == MR_OP_UPSERT && !ev->partial &&
                 (mr_json_string_is(doc, op, MR_STR("c")) || mr_json_string_is(doc, op, MR_STR("r")));
-    ev.before = mr_field_list_get(&mev.before);
-    ev.after = mr_field_list_get(&mev.after);
-    ev.removed = mr_field_list_get(&mev.removed);
+    ev->before = mr_field_list_get(&mev.before);
+    ev->after = mr_field_list_get(&mev.after);
+    ev->removed = mr_field_list_get(&mev.removed);
     if (meta != NULL)
-        ev.meta = *meta;
-    return emit(ctx, &ev, err);
+        ev->meta = *meta;
+    return emit(ctx, ev, err);
 }
 
 enum mr_status mr_debezium_mongodb_tombstone(struct mr_debezium_mongodb *mg, const struct mr_record *rec,
@@ -271,14 +271,16 @@ enum mr_status mr_debezium_mongodb_tombstone(struct mr_debezium_mongodb *mg, con
 {
     (void)rec;
     struct mr_field_list key = {0};
-    struct mr_change ev = {.op = MR_OP_DELETE, .is_tombstone = true, .relation = relation,
-                           .source_us = INT64_MIN};
+    struct mr_change *ev = mr_arena_zalloc(ar, sizeof *ev);
+
+    *ev = (struct mr_change){.op = MR_OP_DELETE, .is_tombstone = true, .relation = relation,
+                             .source_us = INT64_MIN};
 
     MR_TRY(key_fields(mg, key_doc, key_payload, ar, &key, err));
     if (key.count == 0)
         return mr_fail_data(err, MR_CODE_NO_KEY, "a null value whose key has no member \"id\"");
-    set_key(mg, key_doc, key_payload, &key, ar, &ev);
+    set_key(mg, key_doc, key_payload, &key, ar, ev);
     if (meta != NULL)
-        ev.meta = *meta;
-    return emit(ctx, &ev, err);
+        ev->meta = *meta;
+    return emit(ctx, ev, err);
 }
