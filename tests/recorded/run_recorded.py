@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""Load recorded streams and compare the tables with the source's: run_recorded.py sqlite|postgresql file|kafka [STREAM…].
+
+Every table of final.json must hold exactly its rows; where meta.json says that the bytes carry something else (`lost`), exactly that. What a target
+cannot hold must be a dead letter: cannot_hold.json names those events, and exactly they must be there."""
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support", "py"))
+sys.path.insert(0, HERE)
+from compare import Cell, same  # noqa: E402
+from documents import flat_leaf, flatten, leaf  # noqa: E402
+from harness import TARGETS, from_env, millrace  # noqa: E402
+from source_values import source_value, target_value  # noqa: E402
+
+# Settings an operator would make for the stream.
+SETTINGS = {
+    "debezium-mongodb-envelope": {
+        "tables.shop.anykey.primary_key": "record_key_text",  # _id of every type there is
+        "tables.shop.anykey.policy": "json",
+        "tables.shop.odd.policy": "json",
+    },
+    "debezium-mysql-flat": {"format": "flat"},
+    "debezium-mysql-flat-drop": {"format": "flat"},
+    "debezium-mongodb-flat-rewrite": {"format": "flat"},
+}
+STREAMS = ["debezium-mysql-shop", "debezium-mysql-types", "debezium-mysql-types-plain", "debezium-mysql-types-modes", "debezium-mysql-types-iso",
+           "debezium-mysql-ddl", "debezium-mysql-flat", "debezium-mysql-flat-drop", "debezium-mysql-minimal", "debezium-mariadb-shop",
+           "debezium-mongodb-envelope", "debezium-mongodb-flat-rewrite"]
+BYTES_AS = {"debezium-mysql-types-modes": "hex"}  # how a stream without a bytes type spells bytes; else base64
+NO_ROW = "no such row"
+
+
+def read(stream, name):
+    with open(os.path.join(HERE, stream, name), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def events(stream):
+    with gzip.open(os.path.join(HERE, stream, "events.jsonl.gz"), "rt", encoding="utf-8") as f:
+        return f.read()
+
+
+def set_args(stream):
+    return [a for k, v in SETTINGS.get(stream, {}).items() for a in ("--set", f"{k}={v}")]
+
+
+def load_file(stream, target):
+    with tempfile.TemporaryDirectory() as work:
+        path = os.path.join(work, "events.jsonl")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(events(stream))
+        millrace("backfill", path, *target.args(), *set_args(stream))
+
+
+def load_kafka(stream, target):
+    """Topics of their own under a prefix; the program reads them by a regular expression."""
+    broker = from_env("MILLRACE_TEST_KAFKA")
+    prefix = f"{target.name}{os.getpid()}."
+    subprocess.run([os.environ["KAFKA_LOAD"], broker, prefix], input=events(stream), text=True, check=True)
+    millrace("backfill", "--from", f"kafka://{broker}/^{prefix.replace('.', '[.]')}.*", "--group", prefix + "group", *target.args(), *set_args(stream))
+
+
+# ---- relational tables ----
+
+def cell_of(row, column, source_type):
+    """The cell; a struct without schema (a geometry) has become columns of its own."""
+    if column in row:
+        return row[column]
+    if column + "_wkb" in row:
+        wkb, srid = row[column + "_wkb"].value, row.get(column + "_srid", Cell("", None)).value
+        return Cell("json", None if wkb is None else json.dumps({"wkb": wkb, "srid": srid}))
+    return None
+
+
+def spelled(value):
+    return repr(value)
+
+
+def row_key(key_columns, types, values):
+    return tuple(spelled(values[c]) for c in key_columns)
+
+
+def wanted_rows(name, table, lost):
+    """Source rows with what the bytes carry instead, and keys of rows that the bytes leave over."""
+    columns = [c for c, _ in table["columns"]]
+    types = dict(table["columns"])
+    key = table["key"]
+    rows = [dict(zip(columns, row)) for row in table["rows"]]
+    extra = []
+    for entry in lost:
+        if entry["table"] != name:
+            continue
+        if entry["arrives"] == NO_ROW:
+            rows = [row for row in rows if [row[c] for c in key] != entry["key"]]
+            continue
+        if "column" not in entry:
+            extra.append(tuple(spelled(source_value(types[c], k)) for c, k in zip(key or columns, entry["key"])))
+            continue
+        for row in rows:
+            if [row[c] for c in key] == entry["key"]:
+                row[entry["column"]] = entry["arrives"]
+    return rows, extra
+
+
+def have_row(row, types, encoding):
+    out = {}
+    for column, source_type in types.items():
+        try:
+            out[column] = target_value(source_type, cell_of(row, column, source_type), encoding)
+        except (ValueError, TypeError, KeyError, ArithmeticError) as why:
+            out[column] = ("unreadable", str(why), repr(cell_of(row, column, source_type)))
+    return out
+
+
+def same_value(want, have):
+    if isinstance(want, float) and isinstance(have, float) and want != want:
+        return have != have
+    return want == have and type(want is None) is type(have is None)
+
+
+def row_difference(want, have, types, optional):
+    for column in types:
+        if column in optional:
+            continue
+        if not same_value(want[column], have[column]):
+            return f"{column}: wanted {want[column]!r}, holds {have[column]!r}"
+    return None
+
+
+def compare_table(stream, name, table, lost, target, skip_keys):
+    types = dict(table["columns"])
+    encoding = BYTES_AS.get(stream, "base64")
+    rows, extra = wanted_rows(name, table, lost)
+    want = [{c: source_value(types[c], v) for c, v in row.items()} for row in rows]
+    found = target.rows(name.split(".")[-1]) if name.split(".")[-1] in target.tables() else []
+    have = [have_row(row, types, encoding) for row in found]
+    dropped = table.get("dropped", [])
+    key = table["key"]
+    problems = []
+    if not key:
+        left = list(have)
+        for row in want:
+            match = next((h for h in left if row_difference(row, h, types, dropped) is None), None)
+            if match is None:
+                problems.append(f"{name}: no row {row}")
+            else:
+                left.remove(match)
+        extra_left = [h for h in left if tuple(spelled(v) for v in h.values()) not in extra]
+        return problems + [f"{name}: a row too many {h}" for h in extra_left]
+    by_key = {row_key(key, types, h): h for h in have}
+    if len(by_key) != len(have):
+        problems.append(f"{name}: keys are not unique")
+    for row in want:
+        k = row_key(key, types, row)
+        h = by_key.pop(k, None)
+        if [str(x) for x in k] in skip_keys.get(name, []):
+            continue
+        if h is None:
+            problems.append(f"{name}: no row with key {k}")
+            continue
+        why = row_difference(row, h, types, dropped)
+        if why:
+            problems.append(f"{name} {k}: {why}")
+    problems += [f"{name}: a row too many, key {k}" for k in by_key if k not in extra]
+    problems += [f"{name}: the row {k} that these bytes leave over is not there" for k in extra if k not in by_key]
+    return problems
+
+
+# ---- documents ----
+
+def document_differs(want, row):
+    for column, value in want.items():
+        cell = row.get(column)
+        if cell is None:
+            if value is not None:
+                return f"column {column} is missing"
+        elif not same(value, cell) and not same_in_json(value, cell):
+            return f"{column}: wanted {value!r}, holds {cell!r}"
+    for column, cell in row.items():
+        if column not in want and not column.startswith("__") and column != "_key" and cell.value is not None:
+            return f"{column} should be NULL, holds {cell!r}"
+    return None
+
+
+def same_in_json(value, cell):
+    """A scalar in a column that has become JSON, because other documents hold other types there."""
+    if "json" not in cell.native or cell.value is None:
+        return False
+    held = json.loads(cell.value)
+    if isinstance(value, dict) and "$hex" in value:
+        import base64
+        return isinstance(held, str) and base64.b64decode(held).hex() == value["$hex"]
+    if isinstance(value, dict) and "$json" in value:
+        return False
+    return held is not None and same(value, Cell("json", held if isinstance(held, (str, bool)) else str(held)))
+
+
+def compare_documents(stream, name, table, target, skip_keys):
+    make = flat_leaf if "-flat-" in stream else leaf
+    want = [flatten(d, make) for d in table["documents"]]
+    left = list(target.rows(name.split(".")[-1]))
+    problems = []
+    for doc in want:
+        if repr(doc.get("_id")) in skip_keys.get(name, []):
+            left = [r for r in left if document_differs({"_id": doc["_id"]}, {"_id": r["_id"]}) is not None]
+            continue
+        match = next((r for r in left if document_differs(doc, r) is None), None)
+        if match is None:
+            near = [document_differs(doc, r) for r in left if "_id" in r and document_differs({k: v for k, v in doc.items() if k.startswith("_id")}, {k: v for k, v in r.items() if k.startswith("_id")}) is None]
+            problems.append(f"{name}: no row for {json.dumps(doc)[:300]}: {near[:2]}")
+        else:
+            left.remove(match)
+    return problems + [f"{name}: a row too many: { {k: v for k, v in r.items() if v.value is not None} }"[:400] for r in left]
+
+
+# ---- dead letters ----
+
+def compare_dead(stream, target, allowed):
+    have = sorted((t, int(p), int(o), c) for _, t, p, o, c in target.control("dead_letter", "id, topic, partition, record_offset, code"))
+    have = [(t.split("|")[-1], p, o, c) for t, p, o, c in have]
+    want = sorted((e["topic"], e["partition"], e["offset"], e["code"]) for e in allowed)
+    strip = lambda t: t[t.index(".") + 1:] if t.startswith(target.name) else t
+    have = sorted((strip(t), p, o, c) for t, p, o, c in have)
+    problems = [f"dead letter not expected: {h}" for h in have if h not in want]
+    return problems + [f"dead letter missing: {w}" for w in want if w not in have]
+
+
+def run(stream, source, target):
+    final, meta = read(stream, "final.json"), read(stream, "meta.json")
+    with open(os.path.join(HERE, "cannot_hold.json"), encoding="utf-8") as f:
+        limits = json.load(f).get(target.name, {}).get(stream, {})
+    (load_file if source == "file" else load_kafka)(stream, target)
+    problems = compare_dead(stream, target, limits.get("events", []))
+    skip = limits.get("rows", {})
+    lost = meta.get("lost") if isinstance(meta.get("lost"), list) else []
+    for name, table in final["tables"].items():
+        if "documents" in table:
+            problems += compare_documents(stream, name, table, target, skip)
+        else:
+            problems += compare_table(stream, name, table, lost, target, skip)
+    return problems
+
+
+def main():
+    target_name, source, only = sys.argv[1], sys.argv[2], sys.argv[3:]
+    failed = 0
+    for stream in only or STREAMS:
+        target = TARGETS[target_name]()
+        try:
+            problems = run(stream, source, target)
+        finally:
+            if not os.environ.get("MILLRACE_KEEP"):
+                target.close()
+        failed += bool(problems)
+        for line in problems[:40]:
+            print(f"{stream}: {line}"[:700])
+        if len(problems) > 40:
+            print(f"{stream}: and {len(problems) - 40} more")
+    print(f"{target_name}, {source}: {len(only or STREAMS) - failed} streams equal, {failed} differ")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
