@@ -65,7 +65,7 @@ static enum mr_status meet(struct mr_file_list *list, const char *path_z, bool i
         return MR_E_CONFIG;
     }
     /* A pipe's name is not its content's: /dev/fd/63 resolves to "pipe:[123]". */
-    real_z = S_ISREG(st.st_mode) ? realpath(path_z, NULL) : strdup(path_z);
+    real_z = S_ISREG(st.st_mode) ? realpath(path_z, NULL) : mr_xstrdup(path_z);
     if (!real_z)
         return is_strict ? refuse(path_z, errno, err) : MR_OK;
 
@@ -74,7 +74,7 @@ static enum mr_status meet(struct mr_file_list *list, const char *path_z, bool i
         code = errno;
     if (!file && code == 0)
         file = add(list, real_z, !S_ISREG(st.st_mode));
-    free(real_z);
+    mr_xfree(real_z); /* realpath's memory is malloc's, as ours is */
     if (file)
         look_again(file, &st);
     return code ? refuse(path_z, code, err) : MR_OK;

@@ -2,6 +2,7 @@
 #include "source_ops.h"
 
 const struct mr_source_ops *const mr_sources[] = {
+    &mr_source_kafka,
     &mr_source_file,
     NULL,
 };
