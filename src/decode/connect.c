@@ -54,6 +54,10 @@ static struct mr_type field_type(const struct mr_connect_schema *schema)
     return schema->type;
 }
 
+static void nested(struct mr_connect *cn, const struct mr_connect_schema *schema,
+                   const struct mr_json_doc *doc, uint32_t node, struct mr_str path, struct mr_arena *ar,
+                   struct mr_field_list *out);
+
 /* doc NULL: the member's struct is null, and so is the member. */
 void mr_connect_member(struct mr_connect *cn, const struct mr_connect_schema *schema,
                        const struct mr_json_doc *doc, uint32_t node, struct mr_str path,
@@ -69,13 +73,13 @@ void mr_connect_member(struct mr_connect *cn, const struct mr_connect_schema *sc
             return;
         }
         if (is_object && mr_flatten_may(out, path, members)) {
-            mr_connect_row(cn, schema, doc, node, path, ar, out);
+            nested(cn, schema, doc, node, path, ar, out);
             return;
         }
     }
     if ((schema == NULL || schema->kind == MR_C_ANY) && is_object && cn->cfg->flatten_struct &&
         mr_flatten_may(out, path, members)) {
-        mr_connect_row(cn, NULL, doc, node, path, ar, out);
+        nested(cn, NULL, doc, node, path, ar, out);
         return;
     }
 
@@ -93,6 +97,54 @@ static void make_room(struct mr_field_list *list, struct mr_arena *ar, uint32_t 
     list->cap = members;
 }
 
+/* The members of a struct, in the payload's order. As long as they stand in the schema's order none can occur twice, and nothing has to be
+ * looked at for that; else returns false, and is called again with `is_disordered`. */
+static bool struct_members(struct mr_connect *cn, const struct mr_connect_schema *schema,
+                           const struct mr_json_doc *doc, uint32_t node, struct mr_str parent,
+                           bool is_disordered, struct mr_arena *ar, struct mr_field_list *out)
+{
+    uint32_t hint = 0;
+    uint32_t end = doc->nodes[node].next;
+    for (uint32_t n = node + 1; n < end; n = doc->nodes[n + 1].next) {
+        if (is_disordered && mr_json_is_shadowed(doc, node, n))
+            continue;
+        bool is_escaped = doc->nodes[n].flags & MR_JSON_ESCAPED;
+        struct mr_str name = is_escaped ? mr_json_string(doc, n, ar, NULL) : mr_json_raw(doc, n);
+        const struct mr_connect_field *f = mr_connect_field(schema, name, hint);
+        uint32_t place = f == NULL ? 0 : (uint32_t)(f - schema->fields);
+        if (!is_disordered && (f == NULL || place < hint))
+            return false;
+        hint = place + 1;
+
+        struct mr_str path = name;
+        if (parent.len != 0 || f == NULL || !f->is_plain)
+            path = mr_flatten_path(parent, name, ar);
+        if (parent.len != 0)
+            out->joined += path.len;
+        mr_connect_member(cn, f == NULL ? NULL : f->schema, doc, n + 1, path, ar, out);
+    }
+    return true;
+}
+
+static void plain_members(struct mr_connect *cn, const struct mr_json_doc *doc, uint32_t node,
+                          struct mr_str parent, struct mr_arena *ar, struct mr_field_list *out)
+{
+    size_t from = out->count;
+    mr_flatten_json(cn->cfg, doc, node, parent, ar, out);
+    mark_all(cn, out, from);
+}
+
+/* Without a second try, which would double the work at every level of nesting. */
+static void nested(struct mr_connect *cn, const struct mr_connect_schema *schema,
+                   const struct mr_json_doc *doc, uint32_t node, struct mr_str path, struct mr_arena *ar,
+                   struct mr_field_list *out)
+{
+    if (schema == NULL || schema->field_count == 0)
+        plain_members(cn, doc, node, path, ar, out);
+    else
+        struct_members(cn, schema, doc, node, path, true, ar, out);
+}
+
 void mr_connect_row(struct mr_connect *cn, const struct mr_connect_schema *schema,
                     const struct mr_json_doc *doc, uint32_t node, struct mr_str parent,
                     struct mr_arena *ar, struct mr_field_list *out)
@@ -102,27 +154,13 @@ void mr_connect_row(struct mr_connect *cn, const struct mr_connect_schema *schem
     make_room(out, ar, doc->nodes[node].count);
 
     if (schema == NULL || schema->field_count == 0) {
-        size_t from = out->count;
-        mr_flatten_json(cn->cfg, doc, node, parent, ar, out);
-        mark_all(cn, out, from);
+        plain_members(cn, doc, node, parent, ar, out);
         return;
     }
-
-    uint32_t hint = 0;
-    for (uint32_t n = mr_json_first(doc, node); n != MR_JSON_NONE; n = mr_json_next_in(doc, node, n)) {
-        if (mr_json_is_shadowed(doc, node, n))
-            continue;
-        bool is_escaped = doc->nodes[n].flags & MR_JSON_ESCAPED;
-        struct mr_str name = is_escaped ? mr_json_string(doc, n, ar, NULL) : mr_json_raw(doc, n);
-        const struct mr_connect_field *f = mr_connect_field(schema, name, hint);
-        if (f != NULL)
-            hint = (uint32_t)(f - schema->fields) + 1;
-
-        struct mr_str path = name;
-        if (parent.len != 0 || f == NULL || !f->is_plain)
-            path = mr_flatten_path(parent, name, ar);
-        if (parent.len != 0)
-            out->joined += path.len;
-        mr_connect_member(cn, f == NULL ? NULL : f->schema, doc, n + 1, path, ar, out);
-    }
+    size_t from = out->count, joined = out->joined;
+    if (struct_members(cn, schema, doc, node, parent, false, ar, out))
+        return;
+    out->count = from;
+    out->joined = joined;
+    struct_members(cn, schema, doc, node, parent, true, ar, out);
 }
