@@ -165,8 +165,9 @@ enum mr_status mr_connect_open(struct mr_connect *cn, enum mr_connect_side side,
     } else {
         /* With the whole text, so that the error's place counts from its beginning. */
         out->schema = NULL;
-        enum mr_status status = mr_json_parse(reader, text, &out->doc, err);
-        if (status != MR_OK && is_key && is_plain_text(text)) {
+        bool may_be_text = is_key && is_plain_text(text);
+        enum mr_status status = mr_json_parse(reader, text, &out->doc, may_be_text ? NULL : err);
+        if (status != MR_OK && may_be_text) {
             out->is_text = true;
             out->text = text;
             return MR_OK;

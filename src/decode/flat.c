@@ -295,7 +295,7 @@ static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec
         return mr_control_emit(control, &sh, ar, emit, ctx, err);
     if (dec->is_detected && mr_debezium_is_envelope(&value, &sh)) {
         enum mr_status status = mr_fail_data(
-            err, MR_CODE_AMBIGUOUS, "a Debezium envelope in a topic whose messages are rows without envelope");
+            err, MR_CODE_AMBIGUOUS, "a Debezium envelope in a topic of rows without envelope");
         mr_error_hint(err, "set format: flat if this really is a row, or format: debezium for the topic");
         return status;
     }

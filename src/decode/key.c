@@ -113,7 +113,8 @@ enum mr_status mr_key_apply(struct mr_connect *cn, const struct mr_record *rec,
     return MR_OK;
 }
 
-/* Equal as values of one column? Key and row of one producer spell a value alike, but numbers may differ in form. */
+/* Equal as values of one column? Key and row of one producer spell a value alike, but numbers may differ in form. Values of different
+ * kinds (a key converted to text, say) are no proof of a change. */
 static bool same_value(struct mr_value a, struct mr_value b)
 {
     struct mr_decimal_info info;
@@ -124,8 +125,10 @@ static bool same_value(struct mr_value a, struct mr_value b)
         int len = snprintf(text, sizeof(text), "%lld", (long long)a.i);
         a = mr_value_bytes(MR_V_NUMBER, mr_str_of(text, (size_t)len));
     }
-    if (a.tag != b.tag)
-        return false;
+    bool are_times = (a.tag == MR_V_TIME && b.tag == MR_V_DURATION) ||
+                     (a.tag == MR_V_DURATION && b.tag == MR_V_TIME);
+    if (a.tag != b.tag && !are_times)
+        return true;
 
     switch ((enum mr_tag)a.tag) {
     case MR_V_NUMBER:

@@ -115,8 +115,8 @@ static void log_choice(const struct mr_record *rec, size_t index, int score)
     if (topic.len == 0 && rec->part != NULL)
         topic = mr_str_z(rec->part->topic_z);
     struct mr_str note = score > 1 ? MR_STR("detected")
-                                   : MR_STR("nothing in the message tells; if these are no rows of Debezium's "
-                                            "transform, set format: json");
+                                   : MR_STR("nothing in the message tells; if these are no rows of "
+                                            "Debezium's transform, set format: json");
     mr_log(MR_LOG_INFO, "format of topic", MR_KV_STR("topic", topic),
            MR_KV_Z("format", mr_decoders[index]->name), MR_KV_STR("note", note));
 }

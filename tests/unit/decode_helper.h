@@ -8,12 +8,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
 
 #include <millrace/base/buf.h>
 #include <millrace/base/encode.h>
+#include <millrace/base/mem.h>
 #include <millrace/base/time.h>
 #include <millrace/base/utf8.h>
 #include <millrace/decoder.h>
@@ -53,8 +53,7 @@ static inline struct mr_config helper_config(const char *format_z)
 /* Settings go into h->cfg between the two calls. */
 static inline struct helper *helper_new(const char *format_z)
 {
-    struct helper *h = calloc(1, sizeof(*h));
-    assert_non_null(h);
+    struct helper *h = mr_xcalloc(1, sizeof(*h));
     h->cfg = helper_config(format_z);
     h->ar = mr_arena_create(0);
     h->out = MR_BUF_INIT(64u << 20);
@@ -78,7 +77,7 @@ static inline void helper_free(struct helper *h)
     mr_decoder_set_destroy(h->set);
     mr_buf_free(&h->out);
     mr_arena_destroy(h->ar);
-    free(h);
+    mr_xfree(h);
 }
 
 static inline void render_value(struct mr_value v, struct mr_buf *out)
@@ -210,14 +209,11 @@ static inline enum mr_status helper_decode_bytes(struct helper *h, const char *t
                                                  struct mr_str value)
 {
     static const struct mr_partition part = {"t", 0, 0};
-    char *k = malloc(key.len + 1), *v = malloc(value.len + 1);
-    assert_true(k != NULL && v != NULL);
+    char *k = mr_xmalloc(key.len != 0 ? key.len : 1), *v = mr_xmalloc(value.len != 0 ? value.len : 1);
     if (key.len != 0)
         memcpy(k, key.ptr, key.len);
     if (value.len != 0)
         memcpy(v, value.ptr, value.len);
-    k = realloc(k, key.len != 0 ? key.len : 1);
-    v = realloc(v, value.len != 0 ? value.len : 1);
     struct mr_record rec = {
         .part = &part,
         .position = 43,
@@ -236,8 +232,8 @@ static inline enum mr_status helper_decode_bytes(struct helper *h, const char *t
     mr_buf_clear(&h->out);
     enum mr_status status = mr_decoder_set_decode(h->set, &rec, &h->facts, h->ar, helper_emit, h, &h->err);
     mr_buf_z(&h->out);
-    free(k);
-    free(v);
+    mr_xfree(k);
+    mr_xfree(v);
     return status;
 }
 

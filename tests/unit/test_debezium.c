@@ -146,6 +146,56 @@ static void test_repeated_members_count_by_their_last_value(void **state)
     helper_free(h);
 }
 
+static void test_more_schemas_than_are_kept_are_all_read_right(void **state)
+{
+    (void)state;
+    struct helper *h = helper_with("debezium");
+    char value[1024], expected[256];
+    for (int i = 0; i < 2500; i++) {
+        int n = i % 1250; /* each twice, so that dropped ones come back */
+        snprintf(value, sizeof(value),
+                 "{\"schema\":{\"type\":\"struct\",\"fields\":[{\"type\":\"struct\",\"fields\":[{\"type\":\"int32\",\"field\":\"c%d\"}],"
+                 "\"field\":\"after\"}],\"name\":\"a.b.Envelope\"},\"payload\":{\"after\":{\"c%d\":%d}," SOURCE ",\"op\":\"c\"}}",
+                 n, n, i);
+        snprintf(expected, sizeof(expected), "upsert new shop.t after(c%d=%d:int32!)", n, i);
+        assert_decodes(h, T, NULL, value, expected);
+        mr_arena_reset(h->ar);
+    }
+    helper_free(h);
+}
+
+/* A second try at every level would take 2^60 steps. */
+static void test_deep_structs_out_of_order_are_read_in_one_go(void **state)
+{
+    (void)state;
+    struct helper *h = helper_with("debezium");
+    struct mr_buf b = MR_BUF_INIT(1 << 20);
+    mr_buf_append_z(&b, "{\"schema\":{\"type\":\"struct\",\"fields\":[{\"type\":\"struct\",\"field\":\"after\",\"fields\":[");
+    for (int i = 0; i < 30; i++)
+        mr_buf_append_z(&b, "{\"type\":\"int32\",\"field\":\"a\"},{\"type\":\"struct\",\"field\":\"\",\"fields\":[");
+    for (int i = 0; i < 30; i++)
+        mr_buf_append_z(&b, "]}");
+    mr_buf_append_z(&b, "]}],\"name\":\"x.Envelope\"},\"payload\":{\"after\":");
+    for (int i = 0; i < 30; i++)
+        mr_buf_append_z(&b, "{\"\":");
+    mr_buf_append_z(&b, "null");
+    for (int i = 0; i < 30; i++)
+        mr_buf_append_z(&b, ",\"a\":1}");
+    mr_buf_append_z(&b, "," SOURCE ",\"op\":\"c\"}}");
+    assert_int_equal(helper_decode(h, T, NULL, mr_buf_z(&b)), MR_OK);
+    mr_buf_free(&b);
+    helper_free(h);
+}
+
+static void test_key_of_another_kind_than_the_row_is_no_key_change(void **state)
+{
+    (void)state;
+    struct helper *h = helper_with("debezium");
+    assert_decodes(h, T, "{\"id\":\"1\"}", "{\"after\":{\"id\":1}," SOURCE ",\"op\":\"u\"}", "upsert shop.t key(id='1') after(id=1)");
+    assert_decodes(h, T, "{\"id\":1.0}", "{\"after\":{\"id\":1}," SOURCE ",\"op\":\"u\"}", "upsert shop.t key(id=#1.0) after(id=1)");
+    helper_free(h);
+}
+
 static void test_lone_payload_with_an_envelope_is_unwrapped(void **state)
 {
     (void)state;
@@ -291,6 +341,9 @@ int main(void)
         cmocka_unit_test(test_wrapped_rows_are_typed_by_their_schema_every_time),
         cmocka_unit_test(test_broken_payload_behind_a_known_schema_is_refused_with_its_place),
         cmocka_unit_test(test_repeated_members_count_by_their_last_value),
+        cmocka_unit_test(test_more_schemas_than_are_kept_are_all_read_right),
+        cmocka_unit_test(test_deep_structs_out_of_order_are_read_in_one_go),
+        cmocka_unit_test(test_key_of_another_kind_than_the_row_is_no_key_change),
         cmocka_unit_test(test_lone_payload_with_an_envelope_is_unwrapped),
         cmocka_unit_test(test_control_messages_are_passed_over),
         cmocka_unit_test(test_row_in_a_debezium_topic_is_refused),
