@@ -232,8 +232,9 @@ bool mr_sqlite_native_holds(struct mr_str native, struct mr_type type)
     split_native(native, &n);
     if (!n.name[0])
         return native.len == 0; /* a column without a type takes anything as it is */
+    /* Everything is bound as canonical text. Not JSON: the texts that are there would not be JSON, so policy `json` must convert them. */
     if (is_plain_text(n.name))
-        return true; /* bound as canonical text */
+        return type.kind != MR_T_JSON;
 
     struct mr_type have = mr_sqlite_type_of_column(native);
     switch ((enum mr_type_kind)have.kind) {
