@@ -31,7 +31,7 @@ static uint32_t digits_of(uint64_t n)
 static void whole_facts(uint64_t abs, struct mr_facts *facts)
 {
     facts->max_abs = abs;
-    facts->int_digits = digits_of(abs);
+    facts->int_digits = abs ? digits_of(abs) : 0; /* as with texts: the digit of 0 is not significant */
 }
 
 static void number_facts(struct mr_str text, struct mr_facts *facts)
@@ -63,14 +63,16 @@ static void float_facts(double f, struct mr_facts *facts)
 {
     double abs = fabs(f);
 
-    if (!isfinite(f))
+    if (!isfinite(f)) {
         facts->has_special = true;
-    else if (abs != floor(abs))
+    } else if (abs != floor(abs)) {
         facts->has_fraction = true;
-    else if (abs < TWO_64)
+    } else if (abs < TWO_64) {
         whole_facts((uint64_t)abs, facts);
-    else
+    } else {
         facts->max_abs = UINT64_MAX;
+        facts->int_digits = (uint32_t)floor(log10(abs)) + 1;
+    }
 }
 
 static bool is_time_of_day(int64_t us)

@@ -259,24 +259,29 @@ static bool same_set(const struct mr_tracker *tk, const struct mr_str *paths, si
     if (count != tk->key_count)
         return false;
     for (size_t i = 0; i < count; i++)
-        if (!mr_str_eq(tk->key[i], paths[i])) {
-            if (!mr_tk_is_key_path(tk, paths[i]))
-                return false;
-        }
+        if (!mr_tk_is_key_path(tk, paths[i]))
+            return false;
     return true;
 }
 
-bool mr_tracker_set_key(struct mr_tracker *tk, const struct mr_str *paths, size_t count)
+static void keep_key(struct mr_tracker *tk, const struct mr_str *paths, size_t count)
 {
-    if (same_set(tk, paths, count))
-        return false;
-
     struct mr_str *key = mr_xcalloc(count + 1, sizeof(*key));
+
     for (size_t i = 0; i < count; i++)
         key[i] = mr_tk_keep(paths[i]);
     drop_key(tk);
     tk->key = key;
     tk->key_count = count;
+}
+
+bool mr_tracker_set_key(struct mr_tracker *tk, const struct mr_str *paths, size_t count)
+{
+    bool same = same_set(tk, paths, count);
+
+    keep_key(tk, paths, count);
+    if (same) /* perhaps in another order, which no table has to change for */
+        return false;
     for (size_t i = 0; i < tk->count; i++) {
         struct mr_tracked_column *col = &tk->columns[i]->pub;
         bool is_key = mr_tk_is_key_path(tk, col->path);

@@ -108,7 +108,9 @@ static enum mr_verdict source_changed(struct mr_tk_judge *j, struct mr_type decl
         mr_tk_tell_misfit(j, declared, MR_TK_CONFLICT, MR_CODE_TYPE_CONFLICT);
         return MR_VERDICT_DEAD;
     }
-    if (j->col->pub.type.kind != MR_T_TEXT)
+    /* Once policy json has made it JSON, it holds whatever the source declares. */
+    bool is_json = j->col->pub.type.kind == MR_T_JSON && policy_of(j) == MR_POLICY_JSON;
+    if (j->col->pub.type.kind != MR_T_TEXT && !is_json)
         mr_tk_set_type(j->tk, j->index, text);
     j->col->seen = declared;
     return MR_VERDICT_OK;
@@ -124,9 +126,11 @@ static enum mr_verdict follow_declared(struct mr_tk_judge *j)
         col->seen = declared;
         return MR_VERDICT_OK;
     }
-    if (!mr_type_join(col->pub.type, mr_tk_normal(declared), &col->pub.facts, &joined))
-        return source_changed(j, declared);
-    if (mr_type_eq(joined, col->pub.type)) {
+    if (!mr_type_join(col->pub.type, mr_tk_normal(declared), &col->pub.facts, &joined)) {
+        /* Numbers conflict only over NaN and infinities: the column stays as it is, its values decide one by one. */
+        if (!mr_type_is_numeric(col->pub.type) || !mr_type_is_numeric(declared))
+            return source_changed(j, declared);
+    } else if (mr_type_eq(joined, col->pub.type)) {
         if (joined.origin != col->pub.type.origin)
             mr_tk_set_type(j->tk, j->index, joined);
     } else if (policy_of(j) != MR_POLICY_STRICT && may_alter(j, joined)) {

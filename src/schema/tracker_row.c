@@ -107,6 +107,7 @@ void mr_tk_set_type(struct mr_tracker *tk, uint32_t column, struct mr_type type)
         tk->changed = true;
     }
     col->pub.type = type;
+    col->seen = MR_TYPE(MR_T_NONE); /* what is declared is to be held against the new type */
 }
 
 void mr_tracker_row_begin(struct mr_tracker *tk, const struct mr_place *place)
@@ -239,8 +240,14 @@ static inline bool len_fast(struct mr_tracker *tk, struct mr_tk_column *col, uin
 
 static inline bool float_fast(const struct mr_tk_column *col, double f)
 {
-    /* The facts of floats matter only when a column leaves the floats, and then the value test of the new type decides. */
+    const struct mr_facts *facts = &col->pub.facts;
+    double abs = fabs(f);
+
     if (!isfinite(f))
+        return false;
+    /* The slow path learns: that there are fractions, and the largest whole number. */
+    if (abs != floor(abs) ? !facts->has_fraction
+                          : facts->max_abs != UINT64_MAX && (abs >= 0x1p64 || (uint64_t)abs > facts->max_abs))
         return false;
     return col->pub.type.kind == MR_T_FLOAT64 || (col->pub.type.kind == MR_T_FLOAT32 && mr_float32_holds(f));
 }
