@@ -3,6 +3,7 @@
 #ifndef TESTS_INTEGRATION_PG_HELPER_H
 #define TESTS_INTEGRATION_PG_HELPER_H
 
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,16 +27,45 @@ static struct mr_sink *sink;  /* the connection under test */
 static struct mr_arena *ar;   /* values of the running test */
 static uint64_t table_ids;
 
-static void read_url(void)
+/* The server's URL stands in the file that MILLRACE_TEST_PG names: postgresql://USER@/postgres?host=SOCKET. */
+static void read_url(char *url, size_t size)
 {
     const char *path = getenv("MILLRACE_TEST_PG");
     FILE *file = path ? fopen(path, "r") : NULL;
-    if (!file || !fgets(server_url, sizeof(server_url), file)) {
+    if (!file || !fgets(url, (int)size, file)) {
         fprintf(stderr, "MILLRACE_TEST_PG must name the file that holds the test server's URL\n");
         exit(1);
     }
     fclose(file);
-    server_url[strcspn(server_url, "\n")] = '\0';
+    url[strcspn(url, "\n")] = '\0';
+}
+
+static void no_notice(void *arg, const char *message)
+{
+    (void)arg;
+    (void)message;
+}
+
+/* Each program works in a database of its own, so that several may run at once. */
+static void make_database(void)
+{
+    char url[400], text[200];
+    read_url(url, sizeof(url));
+    PGconn *conn = PQconnectdb(url);
+    PQsetNoticeProcessor(conn, no_notice, NULL);
+    snprintf(text, sizeof(text), "DROP DATABASE IF EXISTS \"%s\"", program_invocation_short_name);
+    PQclear(PQexec(conn, text));
+    snprintf(text, sizeof(text), "CREATE DATABASE \"%s\"", program_invocation_short_name);
+    PGresult *res = PQexec(conn, text);
+    char *options = strstr(url, "/postgres?");
+    if (PQresultStatus(res) != PGRES_COMMAND_OK || !options) {
+        fprintf(stderr, "no test database: %s", PQerrorMessage(conn));
+        exit(1);
+    }
+    PQclear(res);
+    PQfinish(conn);
+    snprintf(server_url, sizeof(server_url), "%.*s/%s%s", (int)(options - url), url, program_invocation_short_name,
+             options + strlen("/postgres"));
 }
 
 UNUSED static void sql(const char *text)
@@ -64,23 +94,28 @@ UNUSED static void ok(enum mr_status status, const struct mr_error *err)
     if (status != MR_OK)
         fail_msg("%s [%s %s] %s | %s", mr_status_name(status), err->code, err->native, err->message, err->detail);
 }
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        struct mr_error ok_err_ = {0};                                                             \
-        struct mr_error *err = &ok_err_;                                                           \
-        ok((call), err);                                                                           \
-    } while (0)
+/* A call that must succeed; it takes `e` for its error. */
+static struct mr_error ok_error;
+UNUSED static struct mr_error *const e = &ok_error;
+#define OK(call) (ok_error = (struct mr_error){0}, ok((call), &ok_error))
 
-static void no_notice(void *arg, const char *message)
+/* printf to a text that lives as long as the test. */
+__attribute__((format(printf, 1, 2))) UNUSED static const char *text_of(const char *fmt, ...)
 {
-    (void)arg;
-    (void)message;
+    char *text = NULL;
+    va_list args;
+    va_start(args, fmt);
+    assert_true(vasprintf(&text, fmt, args) >= 0);
+    va_end(args);
+    const char *copy = mr_arena_strndup(ar, text, strlen(text));
+    free(text);
+    return copy;
 }
 
 static int open_server(void **state)
 {
     (void)state;
-    read_url();
+    make_database();
     cfg = (struct mr_config){
         .target_url = server_url,
         .target_password_file = (char *)"",
@@ -112,8 +147,8 @@ static void connect_sink(void)
 {
     const struct mr_sink_ops *ops;
     struct mr_sink_options opt = {.cfg = &cfg, .application_z = "millrace test"};
-    OK(mr_sink_for_url(cfg.target_url, &ops, err));
-    OK(ops->connect(&opt, &sink, err));
+    OK(mr_sink_for_url(cfg.target_url, &ops, e));
+    OK(ops->connect(&opt, &sink, e));
 }
 
 /* Each test has an empty schema `s` of its own and a fresh connection. */
@@ -172,10 +207,10 @@ UNUSED static void run_ddl(const struct mr_ddl_step *step)
 {
     struct mr_catalog_table now = {0};
     struct mr_str text;
-    OK(sink->ops->describe_table(sink, step->tbl->schema, step->tbl->name, ar, &now, err));
-    OK(sink->ops->begin(sink, err));
-    OK(sink->ops->ddl(sink, step, &now, ar, &text, err));
-    OK(sink->ops->commit(sink, err));
+    OK(sink->ops->describe_table(sink, step->tbl->schema, step->tbl->name, ar, &now, e));
+    OK(sink->ops->begin(sink, e));
+    OK(sink->ops->ddl(sink, step, &now, ar, &text, e));
+    OK(sink->ops->commit(sink, e));
 }
 
 UNUSED static void create(const struct mr_table *tbl)
@@ -231,7 +266,7 @@ UNUSED static struct mr_row *add_row(struct rows *rows, enum mr_row_kind kind, c
 
 UNUSED static enum mr_status try_apply(struct rows *rows, struct mr_error *err)
 {
-    OK(sink->ops->begin(sink, err));
+    OK(sink->ops->begin(sink, e));
     enum mr_status status = sink->ops->apply(sink, &rows->batch, err);
     if (status != MR_OK) {
         sink->ops->rollback(sink);
@@ -242,7 +277,7 @@ UNUSED static enum mr_status try_apply(struct rows *rows, struct mr_error *err)
 
 UNUSED static void apply(struct rows *rows)
 {
-    OK(try_apply(rows, err));
+    OK(try_apply(rows, e));
 }
 
 /* ---- Looking ---- */

@@ -4,12 +4,13 @@
 #   pg_fixture.sh start DIR [BIN]   make a cluster and start it; its URL stands in DIR/url when it answers, and is printed
 #   pg_fixture.sh stop DIR          end it by its process id, wait until it is gone, remove its data
 #
-# BIN is the folder with initdb and postgres; default: the newest Debian package. `start` begins with an empty cluster every time and ends a
+# BIN is the folder with initdb and postgres, or a version for fetch_postgres.sh; default: the newest Debian package. `start` begins with an empty cluster every time and ends a
 # server that an interrupted run left behind in the same DIR. As root the server runs as postgres (or nobody), since it refuses to
 # run as root; data and socket live in a short folder under /tmp that this user may enter. fsync is off: the data does not outlive the
 # test. The server's own output is in the log file named by DIR/log.
 set -euo pipefail
 
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 action=${1:-} dir=${2:-} bin=${3:-}
 start_seconds=60
 stop_seconds=30
@@ -117,6 +118,9 @@ case $action in
 start)
     stop_server
     bin=${bin:-$(newest_bin)}
+    if [[ $bin =~ ^[0-9.]+$ ]]; then
+        bin=$("$here/fetch_postgres.sh" "$bin")
+    fi
     [[ -x $bin/initdb && -x $bin/postgres ]] || die "no initdb and postgres in ${bin:-/usr/lib/postgresql}: install postgresql"
     start_server
     cat "$dir/url"

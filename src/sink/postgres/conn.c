@@ -39,11 +39,13 @@ static enum mr_status read_server(struct mr_pg *pg, struct mr_error *err)
     return MR_OK;
 }
 
-static enum mr_status set_up_session(struct mr_pg *pg, struct mr_error *err)
+static enum mr_status set_up_session(struct mr_pg *pg, bool read_only, struct mr_error *err)
 {
     PQsetNoticeReceiver(pg->conn, drop_notice, NULL);
     MR_TRY(read_server(pg, err));
     MR_TRY(mr_pg_run(pg, session_settings, "cannot set up the session", err));
+    if (read_only)
+        MR_TRY(mr_pg_run(pg, "SET default_transaction_read_only TO on", "cannot set up the session", err));
 
     const char *is_superuser = PQparameterStatus(pg->conn, "is_superuser");
     if (is_superuser && strcmp(is_superuser, "on") == 0)
@@ -91,7 +93,7 @@ static enum mr_status pg_connect(const struct mr_sink_options *opt, struct mr_si
     pg->shapes = mr_pg_shapes_create();
     pg->pipe = mr_pg_pipe_create();
 
-    enum mr_status status = set_up_session(pg, err);
+    enum mr_status status = set_up_session(pg, opt->read_only, err);
     if (status != MR_OK) {
         pg_destroy(&pg->base);
         return status;
@@ -105,7 +107,8 @@ static const struct mr_server *pg_server(const struct mr_sink *sink)
     return &((const struct mr_pg *)(const void *)sink)->server;
 }
 
-/* No round trip: a connection that the server has closed is readable, and reading finds its end. */
+/* No round trip: a connection that the server has closed is readable, and reading finds its end, at the latest behind the
+ * server's last words. */
 static bool pg_is_alive(struct mr_sink *sink)
 {
     struct mr_pg *pg = mr_pg_of(sink);
@@ -113,8 +116,9 @@ static bool pg_is_alive(struct mr_sink *sink)
 
     if (PQstatus(pg->conn) != CONNECTION_OK || fd.fd < 0)
         return false;
-    if (poll(&fd, 1, 0) > 0 && !PQconsumeInput(pg->conn))
-        return false;
+    for (int i = 0; i < 16 && poll(&fd, 1, 0) > 0; i++)
+        if (!PQconsumeInput(pg->conn))
+            return false;
     return PQstatus(pg->conn) == CONNECTION_OK;
 }
 
@@ -214,4 +218,5 @@ const struct mr_sink_ops mr_sink_postgres = {
     .prepare_control = mr_pg_prepare_control,
     .dump_table = mr_pg_dump_table,
     .cancel = pg_cancel,
+    .check = mr_pg_check,
 };

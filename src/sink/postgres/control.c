@@ -49,9 +49,15 @@ static enum mr_status on_version(void *ctx, const struct mr_value *cells, size_t
 /* *version is 0 if there are no control tables. */
 static enum mr_status read_version(struct mr_sink *sink, int64_t *version, struct mr_error *err)
 {
+    struct mr_error own = {0};
+
     *version = 0;
-    enum mr_status status = mr_pg_exec(sink, MR_Q_control_version, NULL, 0, on_version, version, NULL, err);
-    return status == MR_E_SCHEMA ? MR_OK : status;
+    enum mr_status status = mr_pg_exec(sink, MR_Q_control_version, NULL, 0, on_version, version, NULL, &own);
+    if (status == MR_OK || status == MR_E_SCHEMA)
+        return MR_OK;
+    if (err)
+        *err = own;
+    return status;
 }
 
 static enum mr_status control_schema_exists(struct mr_pg *pg, bool *exists, struct mr_error *err)

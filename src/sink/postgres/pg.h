@@ -107,6 +107,9 @@ enum mr_status mr_pg_prepare_control(struct mr_sink *sink, struct mr_error *err)
 enum mr_status mr_pg_gate_lock(struct mr_sink *sink, struct mr_error *err);
 void mr_pg_gate_unlock(struct mr_sink *sink);
 
+/* rights.c */
+void mr_pg_check(struct mr_sink *sink, const struct mr_sink_place *places, size_t count, mr_finding_fn fn, void *ctx);
+
 /* catalog.c, ddl.c */
 enum mr_status mr_pg_describe_table(struct mr_sink *sink, struct mr_str schema, struct mr_str table,
                                     struct mr_arena *ar, struct mr_catalog_table *out,
