@@ -161,6 +161,8 @@ static enum mr_status bind_cell(struct mr_sqlite *s, sqlite3_stmt *stmt, int ind
     case MR_V_FLOAT:
         if (store == MR_SQLITE_STORE_TEXT)
             break;
+        if (v.f != v.f) /* SQLite would store NULL; holds() refuses it before */
+            return mr_fail_data(err, MR_CODE_OUT_OF_RANGE, "SQLite cannot hold NaN in a floating-point column");
         *rc = sqlite3_bind_double(stmt, index, float_for(col, v.f));
         return MR_OK;
     case MR_V_BYTES:

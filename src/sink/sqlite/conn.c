@@ -4,8 +4,10 @@
  * IMMEDIATE: it waits for the others (busy handler) and then never meets a lock again. */
 #include "internal.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <millrace/base/mem.h>
 #include <millrace/base/time.h>
@@ -16,7 +18,7 @@
 /* ---- URL ---- */
 
 /* sqlite:PATH; sqlite://PATH is read the same way. */
-static const char *path_of(const char *url_z)
+const char *mr_sqlite_path(const char *url_z)
 {
     if (strncmp(url_z, SCHEME, strlen(SCHEME)) != 0)
         return NULL;
@@ -26,7 +28,7 @@ static const char *path_of(const char *url_z)
 
 enum mr_status mr_sqlite_check_url(const struct mr_config *cfg, struct mr_error *err)
 {
-    const char *path = path_of(cfg->target_url);
+    const char *path = mr_sqlite_path(cfg->target_url);
     if (!path || !*path) {
         enum mr_status status = mr_fail(err, MR_E_CONFIG, "target.url: \"%s\" names no file", cfg->target_url);
         mr_error_hint(err, "write sqlite:PATH, as in sqlite:millrace.db");
@@ -133,10 +135,14 @@ enum mr_status mr_sqlite_prepare(struct mr_sqlite *s, struct mr_str sql, bool ke
 
 /* ---- Opening ---- */
 
-static enum mr_status open_file(struct mr_sqlite *s, const char *path, struct mr_error *err)
+/* To look only: a file that is not there stays away, and what is shown is an empty database in memory. */
+static enum mr_status open_file(struct mr_sqlite *s, const char *path, bool read_only, struct mr_error *err)
 {
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    int rc = sqlite3_open_v2(path, &s->db, flags, NULL);
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    bool is_missing = access(path, F_OK) != 0 && errno == ENOENT;
+    if (!read_only)
+        flags |= SQLITE_OPEN_CREATE;
+    int rc = sqlite3_open_v2(read_only && is_missing ? ":memory:" : path, &s->db, flags, NULL);
     if (rc == SQLITE_OK)
         return MR_OK;
     char what[600];
@@ -144,11 +150,15 @@ static enum mr_status open_file(struct mr_sqlite *s, const char *path, struct mr
     return fill_error(err, rc, s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc), what);
 }
 
-static enum mr_status set_up(struct mr_sqlite *s, struct mr_error *err)
+static enum mr_status set_up(struct mr_sqlite *s, bool read_only, struct mr_error *err)
 {
     sqlite3_busy_handler(s->db, wait_for_lock, s);
     /* A misspelt or missing column must be an error, not a text in double quotes. */
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+    if (read_only) { /* the first reading statement tells whether it is a database at all */
+        MR_TRY(mr_sqlite_run(s, "PRAGMA query_only = ON; SELECT count(*) FROM sqlite_schema", "read the database", err));
+        return mr_sqlite_add_functions(s, err);
+    }
     /* Where WAL is not possible (some network file systems) the answer is another mode, and everything still holds. */
     MR_TRY(mr_sqlite_run(s, "PRAGMA journal_mode = WAL", "switch to write-ahead logging", err));
     MR_TRY(mr_sqlite_run(s,
@@ -160,7 +170,7 @@ static enum mr_status set_up(struct mr_sqlite *s, struct mr_error *err)
 
 enum mr_status mr_sqlite_connect(const struct mr_sink_options *opt, struct mr_sink **out, struct mr_error *err)
 {
-    const char *path = path_of(opt->cfg->target_url);
+    const char *path = mr_sqlite_path(opt->cfg->target_url);
     if (!path || !*path)
         return mr_sqlite_check_url(opt->cfg, err);
     struct mr_sqlite *s = mr_xcalloc(1, sizeof(*s));
@@ -173,9 +183,9 @@ enum mr_status mr_sqlite_connect(const struct mr_sink_options *opt, struct mr_si
     s->key = MR_BUF_INIT(1u << 20);
     s->text = MR_BUF_INIT(MR_SQLITE_SQL_MAX);
 
-    enum mr_status status = open_file(s, path, err);
+    enum mr_status status = open_file(s, path, opt->read_only, err);
     if (status == MR_OK)
-        status = set_up(s, err);
+        status = set_up(s, opt->read_only, err);
     if (status != MR_OK) {
         mr_sqlite_destroy(&s->base);
         return status == MR_E_BUSY ? MR_E_ENV : status; /* there is no transaction yet that could be retried */

@@ -101,6 +101,7 @@ static inline struct mr_sqlite *mr_sqlite_of(struct mr_sink *sink)
 
 /* ---- conn.c ---- */
 enum mr_status mr_sqlite_connect(const struct mr_sink_options *opt, struct mr_sink **out, struct mr_error *err);
+const char *mr_sqlite_path(const char *url_z); /* of the file; NULL if it is no URL of ours */
 void mr_sqlite_destroy(struct mr_sink *sink);
 enum mr_status mr_sqlite_check_url(const struct mr_config *cfg, struct mr_error *err);
 void mr_sqlite_default_schema(const struct mr_config *cfg, struct mr_buf *out);
@@ -169,6 +170,7 @@ enum mr_status mr_sqlite_ddl(struct mr_sink *sink, const struct mr_ddl_step *ste
 void mr_sqlite_restore_keys(struct mr_sqlite *s);
 enum mr_status mr_sqlite_gate_lock(struct mr_sink *sink, struct mr_error *err);
 void mr_sqlite_gate_unlock(struct mr_sink *sink);
+void mr_sqlite_check(struct mr_sink *sink, const struct mr_sink_place *places, size_t count, mr_finding_fn fn, void *ctx);
 enum mr_status mr_sqlite_prepare_control(struct mr_sink *sink, struct mr_error *err);
 /* The SQL functions that conversions and dump use: millrace_text, millrace_decimal, millrace_number,
  * millrace_json, millrace_json_number. */

@@ -41,4 +41,5 @@ const struct mr_sink_ops mr_sink_sqlite = {
     .prepare_control = mr_sqlite_prepare_control,
     .dump_table = mr_sqlite_dump,
     .cancel = mr_sqlite_cancel,
+    .check = mr_sqlite_check,
 };

@@ -14,7 +14,8 @@
  *   timestamp …tz        TIMESTAMP …TZ       NUMERIC   ISO text; instants in UTC with Z
  *   uuid bits json       UUID_TEXT BITS_TEXT(n) JSON_TEXT TEXT  text
  *
- * NaN and the infinities of a decimal are kept as words. */
+ * NaN and the infinities of a decimal are kept as words. A double's minus zero comes back as zero; its NaN is refused, since SQLite would
+ * store NULL. */
 #include "internal.h"
 
 #define MAX_NATIVE 256 /* a longer declared type is none of ours */
