@@ -6,7 +6,7 @@
 #include <millrace/base/mem.h>
 #include <millrace/base/utf8.h>
 
-#define DELETED_PATH MR_STR("__deleted")
+#define DELETED_PATH MR_OWN_PATH("__deleted")
 
 /* The row being built. */
 struct build {
@@ -129,7 +129,7 @@ static bool pick_fields(struct build *b, struct mr_fields first, struct mr_field
 static struct mr_fields text_key(struct build *b)
 {
     struct mr_field *field = mr_arena_zalloc(b->batch->ar, sizeof *field);
-    field->path = MR_STR("_key");
+    field->path = MR_OWN_PATH("_key");
     field->type = MR_TYPE(MR_T_TEXT);
     field->type.origin = MR_SCHEMA;
     field->value = mr_value_text(b->ev->key_text);
@@ -166,16 +166,22 @@ static bool resolve_key(struct build *b)
     return true;
 }
 
-/* The key's columns are the table's key. A change of the set ends the batch (rows in it were folded by the old key). */
-static bool settle_key(struct build *b)
+/* Are the change's key members the table's key columns, in whatever order? */
+static bool is_same_key(const struct build *b, size_t want)
 {
     const struct mr_str *have = NULL;
     size_t count = mr_tracker_key(b->rel->tk, &have);
-    size_t want = b->keyless ? 0 : b->key.count;
     bool same = count == want;
-    for (size_t i = 0; same && i < want; i++)
-        same = mr_str_eq(have[i], b->key.items[i].path);
-    if (same)
+    for (size_t i = 0; same && i < want; i++) /* mostly in the same order: the first look hits */
+        same = mr_str_eq(have[i], b->key.items[i].path) || find_field(b->key, have[i]) != NULL;
+    return same;
+}
+
+/* The key's columns are the table's key. A change of the set ends the batch (rows in it were folded by the old key). */
+static bool settle_key(struct build *b)
+{
+    size_t want = b->keyless ? 0 : b->key.count;
+    if (is_same_key(b, want))
         return true;
     if (b->rel->fold != NULL && b->rel->batch_seq == b->batch->seq && b->rel->fold->changes > 0) {
         b->outcome = MR_ROW_SPLIT;
@@ -498,13 +504,7 @@ static bool build_keyless(struct build *b)
 static bool is_foreign_key(const struct build *b)
 {
     const struct mr_str *have = NULL;
-    size_t count = mr_tracker_key(b->rel->tk, &have);
-    if (count == 0 || b->keyless)
-        return false;
-    bool same = count == b->key.count;
-    for (size_t i = 0; same && i < count; i++)
-        same = find_field(b->key, have[i]) != NULL;
-    return !same;
+    return !b->keyless && mr_tracker_key(b->rel->tk, &have) > 0 && !is_same_key(b, b->key.count);
 }
 
 static bool build(struct build *b)
