@@ -3,6 +3,7 @@
 #ifndef MILLRACE_SINK_H
 #define MILLRACE_SINK_H
 
+#include <millrace/base/finding.h>
 #include <millrace/config/config.h>
 #include <millrace/dialect.h>
 
@@ -28,6 +29,12 @@ typedef enum mr_status (*mr_row_fn)(void *ctx, const struct mr_value *cells, siz
 struct mr_sink_options {
     const struct mr_config *cfg;
     const char *application_z; /* name shown in the server's list of connections */
+    bool read_only;            /* nothing can be written; a database file that does not exist is not made, an empty one is shown */
+};
+
+/* A schema (table "") or a table whose rights are asked for. */
+struct mr_sink_place {
+    struct mr_str schema, table;
 };
 
 struct mr_sink_ops {
@@ -89,6 +96,8 @@ struct mr_sink_ops {
 
     /* Optional. */
     void (*cancel)(struct mr_sink *sink); /* from another thread: make the running call return */
+    /* May this role do what loading does: make or use the control tables, and the places given? Tells a finding each; writes nothing. */
+    void (*check)(struct mr_sink *sink, const struct mr_sink_place *places, size_t count, mr_finding_fn fn, void *ctx);
 };
 
 struct mr_sink; /* every sink's struct begins with: const struct mr_sink_ops *ops; */

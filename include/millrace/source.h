@@ -5,6 +5,7 @@
 
 #include <millrace/base/arena.h>
 #include <millrace/base/error.h>
+#include <millrace/base/finding.h>
 #include <millrace/config/config.h>
 #include <millrace/model/record.h>
 
@@ -69,6 +70,12 @@ struct mr_source_ops {
     size_t (*lag)(struct mr_source *src, struct mr_lag *out, size_t cap); /* entries written */
     /* Give one partition up (fenced). */
     void (*drop)(struct mr_source *src, const struct mr_partition *part);
+    /* Can it be reached, and is there what the configuration names? Needs no source and reads no record. Each question is given up
+     * after timeout_ms. */
+    void (*check)(const struct mr_config *cfg, int timeout_ms, mr_finding_fn fn, void *ctx);
+    /* End positions of partitions, by topic_z and partition alone, within timeout_ms; -1 where it is not known. Needs no source. */
+    enum mr_status (*ends)(const struct mr_config *cfg, const struct mr_partition *parts, size_t count, int timeout_ms,
+                           int64_t *end, struct mr_error *err);
 };
 
 /* Every source, NULL at the end (src/source/registry.c). */

@@ -19,6 +19,9 @@ struct mr_partition {
     uint32_t index;      /* dense, given by the source in order of first assignment, never reused */
 };
 
+/* The path of the file that the partition is; "" for a Kafka partition and for standard input. */
+struct mr_str mr_partition_file(const struct mr_partition *part);
+
 struct mr_record {
     const struct mr_partition *part; /* whose position this record moves */
     int64_t position;     /* the position after this record: offset + 1, or line number (1-based) */
