@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include <millrace/base/utf8.h>
+
+#include "engine/control_rows.h"
 #include "sink/sqlite/internal.h"
 
 static char dir[64], url[128], prefix[32];
@@ -76,6 +79,47 @@ static void test_without_control_tables_it_is_a_schema_error(void **state)
     assert_int_equal(mr_control_positions(control_sink, count_position, &out, &refusal), MR_E_SCHEMA);
 }
 
+/* ---- Texts that a target cannot hold ---- */
+
+static uint64_t next_random(uint64_t *seed)
+{
+    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *seed >> 33;
+}
+
+static void assert_round_trip(struct mr_str text, bool is_path, uint64_t seed)
+{
+    struct mr_arena *ar = mr_arena_create(0);
+    struct mr_str stored = mr_control_escape(text, is_path, ar);
+    if (mr_utf8_check(stored) != 0)
+        fail_msg("seed %llu: the stored form is no clean text", (unsigned long long)seed);
+    if (!mr_str_eq(mr_control_unescape(stored, is_path, ar), text))
+        fail_msg("seed %llu: stored as %.*s", (unsigned long long)seed, MR_STR_FMT(stored));
+    mr_arena_destroy(ar);
+}
+
+static void test_any_name_and_path_comes_back_from_its_stored_form(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"a", "\\", ".", "0", "x", "u", "D800", "FF", "\xff", "\xed\xa0\x80", "\xc3", "ü", "\xf0\x9f\x9c\x81", "\xe2\x82", NULL};
+    for (uint64_t seed = 1; seed <= 20000; seed++) {
+        uint64_t random = seed;
+        struct mr_buf name = MR_BUF_INIT(1000), path = MR_BUF_INIT(1000);
+        for (uint64_t n = next_random(&random) % 8; n > 0; n--) {
+            const char *part = parts[next_random(&random) % (sizeof(parts) / sizeof(parts[0]))];
+            struct mr_str bytes = part ? mr_str_z(part) : mr_str_of("", 1); /* NUL */
+            mr_buf_append_str(&name, bytes);
+            if (mr_str_eq_z(bytes, "\\") || mr_str_eq_z(bytes, "."))
+                mr_buf_append_char(&path, '\\'); /* as mr_path_append does */
+            mr_buf_append_str(&path, bytes);
+        }
+        assert_round_trip(mr_buf_str(&name), false, seed);
+        assert_round_trip(mr_buf_str(&path), true, seed);
+        mr_buf_free(&name);
+        mr_buf_free(&path);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -83,6 +127,7 @@ int main(void)
         CONTROL_CHECK(test_tables_of_a_newer_layout_are_refused),
         CONTROL_CHECK(test_the_control_schema_is_a_prefix),
         CONTROL_CHECK(test_without_control_tables_it_is_a_schema_error),
+        cmocka_unit_test(test_any_name_and_path_comes_back_from_its_stored_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -252,6 +252,31 @@ static void test_what_is_no_create_table_is_refused(void **state)
     }
 }
 
+/* What is cut anywhere, or has any byte changed, is read or refused, and never read beyond its end (the sanitizer watches). */
+static void test_broken_definitions_do_no_harm(void **state)
+{
+    (void)state;
+    static const char sql[] = "CREATE TABLE \"t\"(a INTEGER CONSTRAINT pk PRIMARY KEY ON CONFLICT FAIL, [b] NUMERIC(10, 2) NOT NULL CHECK (b > ')'"
+                              " /* , */), `c` DEFAULT 'x''y' -- end\n, d AS (a + 1) STORED, UNIQUE (b, c), FOREIGN KEY (b) REFERENCES p) STRICT";
+    const struct mr_str key[] = {MR_STR("b")};
+    struct mr_sqlite_change type = {.column = MR_STR("b"), .native = MR_STR("TEXT")}, replace = {.replace_key = true, .key = key, .key_count = 1};
+    static const char bytes[] = "'\"`[](),-*/ P";
+    size_t len = sizeof(sql) - 1;
+    for (size_t i = 0; i < len * sizeof(bytes); i++) {
+        size_t at = i / sizeof(bytes), cut = i % sizeof(bytes) + 1 == sizeof(bytes) ? at : len;
+        char *copy = mr_xmalloc(cut ? cut : 1); /* of exactly that size */
+        memcpy(copy, sql, cut);
+        if (cut == len)
+            copy[at] = bytes[i % sizeof(bytes)];
+        for (int which = 0; which < 2; which++) {
+            struct mr_buf out = MR_BUF_INIT(1 << 20);
+            (void)mr_sqlite_edit_definition(mr_str_of(copy, cut), MR_STR("n"), which ? &type : &replace, &out);
+            mr_buf_free(&out);
+        }
+        mr_xfree(copy);
+    }
+}
+
 static void test_result_codes_are_classified(void **state)
 {
     (void)state;
@@ -296,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_quotes_in_names_are_understood),
         cmocka_unit_test(test_the_primary_key_is_replaced),
         cmocka_unit_test(test_what_is_no_create_table_is_refused),
+        cmocka_unit_test(test_broken_definitions_do_no_harm),
         cmocka_unit_test(test_result_codes_are_classified),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
