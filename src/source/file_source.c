@@ -237,4 +237,5 @@ const struct mr_source_ops mr_source_file = {
     .seek = file_seek,
     .lag = file_lag,
     .drop = file_drop,
+    .check = mr_file_check,
 };

@@ -91,6 +91,12 @@ static enum mr_status add_matching(struct mr_source *src, const rd_kafka_metadat
     return MR_OK;
 }
 
+enum mr_status mr_kafka_add_topic(struct mr_source *src, const rd_kafka_metadata_t *md, const char *wanted_z,
+                                  struct mr_error *err)
+{
+    return wanted_z[0] == '^' ? add_matching(src, md, wanted_z, err) : add_named(src, md, wanted_z, err);
+}
+
 /* The cluster does not answer. Nothing has been polled yet, so the reason still waits in the queue. */
 static enum mr_status no_answer(struct mr_source *src, rd_kafka_resp_err_t code, struct mr_error *err)
 {
@@ -118,8 +124,7 @@ static enum mr_status find_topics(struct mr_source *src, bool *done, struct mr_e
     *done = true;
     mr_kafka_contact(src);
     for (size_t i = 0; i < topics->count && status == MR_OK; i++)
-        status = topics->items[i][0] == '^' ? add_matching(src, md, topics->items[i], err)
-                                            : add_named(src, md, topics->items[i], err);
+        status = mr_kafka_add_topic(src, md, topics->items[i], err);
     rd_kafka_metadata_destroy(md);
     return status;
 }

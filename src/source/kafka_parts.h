@@ -6,6 +6,7 @@
  *   kafka_bounded.c    backfill: the partitions as they are now, up to their present ends
  *   kafka_partition.c  the table of partitions
  *   kafka_trouble.c    errors and statistics: what they mean for us
+ *   kafka_check.c      questions without reading: is it there, where does it end
  */
 #ifndef MILLRACE_SOURCE_KAFKA_PARTS_H
 #define MILLRACE_SOURCE_KAFKA_PARTS_H
@@ -98,6 +99,9 @@ void mr_kafka_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code,
 /* kafka_bounded.c. One step of opening; *open tells when all is assigned. */
 enum mr_status mr_kafka_open_bounded(struct mr_source *src, int timeout_ms, bool *open,
                                      struct mr_error *err) MR_MUST_CHECK;
+/* The partitions of a topic, or of all that match a pattern, into the table. CONFIG if there is none, with the nearest names as the hint. */
+enum mr_status mr_kafka_add_topic(struct mr_source *src, const rd_kafka_metadata_t *md, const char *wanted_z,
+                                  struct mr_error *err) MR_MUST_CHECK;
 bool mr_kafka_all_done(const struct mr_source *src);
 void mr_kafka_part_done(struct mr_source *src, struct mr_kafka_part *kp);
 

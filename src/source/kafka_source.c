@@ -420,4 +420,6 @@ const struct mr_source_ops mr_source_kafka = {
     .bounds = kafka_bounds,
     .lag = kafka_lag,
     .drop = kafka_drop,
+    .check = mr_kafka_check,
+    .ends = mr_kafka_ends,
 };
