@@ -58,6 +58,12 @@ static struct mr_table_batch part_of(const struct mr_job_table *jt, size_t from,
     return part;
 }
 
+/* The catalog was read again and planned for once, and still the rows do not fit: it is them. */
+static bool is_answer_to_a_new_plan(const struct mr_job *job, enum mr_status status)
+{
+    return status == MR_E_SCHEMA && job->batch->replanned && !job->epoch_moved;
+}
+
 /* Apply rows [from, end) under a savepoint; *refused on DATA (the savepoint is rolled back, err kept). */
 static enum mr_status try_part(struct run *run, const struct mr_job_table *jt, size_t from, size_t end,
                                bool *refused)
@@ -70,7 +76,7 @@ static enum mr_status try_part(struct run *run, const struct mr_job_table *jt, s
     enum mr_status status = ops->apply(run->sink, &part, run->err);
     if (status == MR_OK)
         return ops->release_savepoint(run->sink, run->err);
-    if (status != MR_E_DATA)
+    if (status != MR_E_DATA && !is_answer_to_a_new_plan(run->job, status))
         return status;
     struct mr_error ignored = {0};
     *refused = true;
@@ -205,7 +211,8 @@ static enum mr_status finish(struct run *run)
         int64_t schema_epoch = job->schema_epoch;
         MR_TRY(mr_control_store(run->sink, mr_str_z(run->cfg->pipeline), job->moves, job->move_count,
                                 &schema_epoch, run->err));
-        if (schema_epoch != job->schema_epoch)
+        job->epoch_moved = schema_epoch != job->schema_epoch;
+        if (job->epoch_moved)
             return mr_fail(run->err, MR_E_SCHEMA, "another instance changed the schema (epoch %lld, ours %lld)",
                            (long long)schema_epoch, (long long)job->schema_epoch);
     }
@@ -219,6 +226,7 @@ enum mr_status mr_apply_job(struct mr_sink *sink, const struct mr_config *cfg, s
     struct run run = {sink, cfg, job, err};
     *in_doubt = false;
     job->dead_rows = 0;
+    job->epoch_moved = false;
     MR_TRY(sink->ops->begin(sink, err));
     MR_FAULT("after_begin");
     enum mr_status status = isolate ? apply_isolated(&run) : apply_tables(&run);
@@ -227,6 +235,8 @@ enum mr_status mr_apply_job(struct mr_sink *sink, const struct mr_config *cfg, s
         status = finish(&run);
     if (status != MR_OK) {
         sink->ops->rollback(sink);
+        if (is_answer_to_a_new_plan(job, status))
+            return MR_E_DATA;
         return status;
     }
     status = sink->ops->commit(sink, err);

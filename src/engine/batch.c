@@ -63,6 +63,7 @@ void mr_batch_clear(struct mr_batch *batch, uint64_t seq)
     batch->bytes = 0;
     batch->barrier = false;
     batch->unfolded = false;
+    batch->replanned = false;
     batch->opened_ms = 0;
 }
 

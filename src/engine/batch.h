@@ -39,6 +39,7 @@ struct mr_job {
     struct mr_position_move *moves;
     size_t move_count;
     int64_t schema_epoch;        /* under which the rows were made */
+    bool epoch_moved;            /* the SCHEMA outcome means a newer epoch, not an answer to our statements */
     /* outcome, set by the applier */
     bool done;
     enum mr_status status;
@@ -71,6 +72,7 @@ struct mr_batch {
 
     bool barrier;                /* applied by one lane for all */
     bool unfolded;               /* nothing merged, row by row */
+    bool replanned;              /* the target's SCHEMA answer has led to a new plan once: the next one is DATA */
     struct mr_job *jobs;         /* one per lane (one in all for a barrier) */
     size_t job_count;
 };

@@ -103,6 +103,7 @@ static void cut(struct mr_engine *e, struct mr_batch *batch, uint32_t i)
 {
     struct mr_batch *rest = new_batch(e);
     rest->unfolded = batch->unfolded;
+    rest->replanned = batch->replanned;
     for (size_t c = 0; c < batch->chunk_count; c++) { /* both may hold records of each chunk */
         rest->chunks = mr_xgrow(rest->chunks, &rest->chunk_cap, rest->chunk_count + 1, sizeof *rest->chunks);
         rest->chunks[rest->chunk_count++] = batch->chunks[c];
@@ -161,6 +162,7 @@ static void note_refusal(struct mr_engine *e, struct mr_batch *batch, const stru
     case MR_E_SCHEMA:
         mr_log_error(MR_LOG_INFO, "the target's schema is not what was planned for; planning once more", &job->err);
         e->need_redo = true;
+        batch->replanned = batch->replanned || !job->epoch_moved;
         return;
     case MR_E_FENCED:
         e->fenced = e->need_redo = true;

@@ -173,8 +173,10 @@ static void bury(struct mr_intake *in, struct mr_batch *batch, const struct mr_r
                  const struct mr_rel *rel, struct mr_str rows, const struct mr_error *err)
 {
     in->dead++;
-    if (in->plan_dead != NULL)
+    if (in->plan_dead != NULL) {
         in->plan_dead(in->plan_ctx, rec, err);
+        return;
+    }
     struct mr_str none = {0};
     mr_dead_letter_fill(mr_batch_add_letter(batch), rec, err, in->pipeline, rel ? rel->target_schema : none,
                         rel ? rel->target_table : none, rows, batch->ar);

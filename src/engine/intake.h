@@ -16,7 +16,7 @@ struct mr_intake {
     uint32_t lanes;
     uint64_t decided;                  /* records that entered batches, for the breaker */
     uint64_t dead;                     /* of those, dead letters */
-    void *plan_ctx;                    /* plan: told of every record that would be a dead letter */
+    void *plan_ctx;                    /* plan, replay: told of every record that would be a dead letter, which then is none */
     void (*plan_dead)(void *ctx, const struct mr_record *rec, const struct mr_error *why);
 
     /* scratch for one row, kept between rows */

@@ -23,6 +23,7 @@ struct plan {
     struct mr_batch *batch;
     uint64_t seq;
     struct mr_engine_stats *stats;
+    enum mr_unreachable *unreachable;
 };
 
 /* ---- where the pipeline stands ---- */
@@ -68,6 +69,22 @@ static enum mr_status on_assigned(void *ctx, const struct mr_partition *const *p
     return MR_OK;
 }
 
+/* A file that has grown is known again by the name it had. */
+static enum mr_status on_find(void *ctx, struct mr_str prefix, void (*found)(void *found_ctx, struct mr_str name),
+                              void *found_ctx, struct mr_error *err)
+{
+    struct plan *p = ctx;
+    (void)err;
+    for (size_t i = 0; i < mr_map_count(p->positions); i++) {
+        struct mr_str key;
+        mr_map_at(p->positions, i, &key);
+        key.len -= 1 + sizeof(int32_t); /* the topic alone: see position_key */
+        if (mr_str_starts(key, prefix))
+            found(found_ctx, key);
+    }
+    return MR_OK;
+}
+
 static void on_revoked(void *ctx, const struct mr_partition *const *parts, size_t count, bool lost)
 {
     (void)ctx, (void)parts, (void)count, (void)lost;
@@ -77,12 +94,13 @@ static void on_revoked(void *ctx, const struct mr_partition *const *parts, size_
 static enum mr_status read_control(struct plan *p, struct mr_error *err)
 {
     enum mr_status status = mr_control_positions(p->sink, on_position, p, err);
-    if (status == MR_E_SCHEMA) {
-        p->intake.no_control_tables = true;
-        return MR_OK;
-    }
-    MR_TRY(status);
-    return mr_relations_load(p->rels, p->sink, err);
+    if (status == MR_OK)
+        return mr_relations_load(p->rels, p->sink, err);
+    if (status != MR_E_SCHEMA)
+        return status;
+    p->intake.no_control_tables = true;
+    status = mr_relations_load(p->rels, p->sink, err); /* finds the default names, and then no table */
+    return status == MR_E_SCHEMA ? MR_OK : status;
 }
 
 /* ---- reading ---- */
@@ -102,25 +120,34 @@ static enum mr_status take(struct plan *p, const struct mr_record *rec, struct m
     return status;
 }
 
-static enum mr_status read_all(struct plan *p, uint64_t max_records, struct mr_error *err)
+/* One reading and what comes of it. */
+static enum mr_status read_some(struct plan *p, struct mr_arena *ar, struct mr_record *records, enum mr_poll_state *state,
+                                struct mr_error *err)
 {
     const struct mr_source_ops *ops = p->parts->source;
+    size_t count = 0;
+    enum mr_status status = ops->poll(p->source, ar, records, CHUNK_RECORDS, 16u << 20, 200, &count, state, err);
+    *p->unreachable = status == MR_OK ? MR_TARGET_UNREACHABLE : MR_SOURCE_UNREACHABLE; /* whoever fails from here on */
+    mr_batch_clear(p->batch, ++p->seq);
+    for (size_t i = 0; i < count && status == MR_OK; i++) {
+        status = take(p, &records[i], err);
+        p->stats->records++;
+    }
+    p->stats->changes += p->batch->changes;
+    p->stats->control += p->batch->control;
+    mr_batch_clear(p->batch, ++p->seq);
+    ops->release(p->source, records, count);
+    return status;
+}
+
+static enum mr_status read_all(struct plan *p, uint64_t max_records, struct mr_error *err)
+{
     struct mr_record *records = mr_xcalloc(CHUNK_RECORDS, sizeof *records);
     struct mr_arena *ar = mr_arena_create(1u << 18);
     enum mr_poll_state state = MR_POLL_MORE;
     enum mr_status status = MR_OK;
     while (status == MR_OK && state != MR_POLL_END && p->stats->records < max_records && !mr_engine_stopping()) {
-        size_t count = 0;
-        status = ops->poll(p->source, ar, records, CHUNK_RECORDS, 16u << 20, 200, &count, &state, err);
-        mr_batch_clear(p->batch, ++p->seq);
-        for (size_t i = 0; i < count && status == MR_OK; i++) {
-            status = take(p, &records[i], err);
-            p->stats->records++;
-        }
-        p->stats->changes += p->batch->changes;
-        p->stats->control += p->batch->control;
-        mr_batch_clear(p->batch, ++p->seq);
-        ops->release(p->source, records, count);
+        status = read_some(p, ar, records, &state, err);
         mr_arena_reset(ar);
     }
     mr_arena_destroy(ar);
@@ -204,7 +231,11 @@ static enum mr_status tell_rel(struct plan *p, struct mr_rel *rel, struct mr_are
     MR_TRY_DONE(p->parts->sink->describe_table(p->sink, rel->target_schema, rel->target_table, ar, &t.now, err));
     out.exists = t.now.exists;
     if (mr_tracker_count(rel->tk) > 0)
-        MR_TRY_DONE(mr_evolve_diff(want, &t.now, rel->created_by_us, p->parts->sink->dialect, ar, &t.steps, &t.step_count, err));
+        status = mr_evolve_diff(want, &t.now, rel->created_by_us, p->parts->sink->dialect, ar, &t.steps, &t.step_count, err);
+    if (status == MR_E_CONFIG || status == MR_E_DATA) /* this table cannot be loaded as it is; the others are told all the same */
+        out.refused = err;
+    else
+        MR_TRY_DONE(status);
     tell_columns(&t, &out);
     tell_steps(&t, &out);
     status = p->handler->table(p->handler->ctx, &out, err);
@@ -231,23 +262,21 @@ static enum mr_status connect_both(struct plan *p, const struct mr_source_listen
                                    enum mr_unreachable *unreachable, struct mr_error *err)
 {
     const struct mr_config *cfg = p->parts->cfg;
-    struct mr_sink_options opt = {.cfg = cfg, .application_z = "millrace plan"};
+    struct mr_sink_options opt = {.cfg = cfg, .application_z = "millrace plan", .read_only = true};
     *unreachable = MR_TARGET_UNREACHABLE;
     MR_TRY(p->parts->sink->connect(&opt, &p->sink, err));
     p->intake.control = p->sink;
     MR_TRY(read_control(p, err));
     *unreachable = MR_SOURCE_UNREACHABLE;
-    MR_TRY(p->parts->source->create(cfg, true, listener, &p->source, err));
-    *unreachable = MR_REACHED;
-    return MR_OK;
+    return p->parts->source->create(cfg, true, listener, &p->source, err);
 }
 
 enum mr_status mr_engine_plan(const struct mr_engine_parts *parts, uint64_t max_records,
                               const struct mr_plan_handler *handler, struct mr_engine_stats *stats,
                               enum mr_unreachable *unreachable, struct mr_error *err)
 {
-    struct plan p = {.parts = parts, .handler = handler, .stats = stats};
-    struct mr_source_listener listener = {.ctx = &p, .assigned = on_assigned, .revoked = on_revoked};
+    struct plan p = {.parts = parts, .handler = handler, .stats = stats, .unreachable = unreachable};
+    struct mr_source_listener listener = {.ctx = &p, .assigned = on_assigned, .revoked = on_revoked, .find = on_find};
     *stats = (struct mr_engine_stats){.started_ms = mr_monotonic_ms(), .input_total = -1};
     p.positions = mr_map_create();
     p.batch = mr_batch_create();
@@ -262,9 +291,12 @@ enum mr_status mr_engine_plan(const struct mr_engine_parts *parts, uint64_t max_
     MR_TRY_DONE(connect_both(&p, &listener, unreachable, err));
     MR_TRY_DONE(read_all(&p, max_records, err));
     stats->dead_letters = p.intake.dead;
+    *unreachable = MR_TARGET_UNREACHABLE;
     MR_TRY_DONE(tell(&p, err));
 
 done:
+    if (status != MR_E_ENV)
+        *unreachable = MR_REACHED;
     mr_batch_destroy(p.batch);
     if (p.source != NULL)
         parts->source->destroy(p.source);

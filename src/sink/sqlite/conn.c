@@ -125,7 +125,14 @@ enum mr_status mr_sqlite_prepare(struct mr_sqlite *s, struct mr_str sql, bool ke
     if (sql.len > INT32_MAX)
         return mr_fail(err, MR_E_BUG, "a statement of %zu bytes", sql.len);
     const char *rest = NULL;
-    int rc = sqlite3_prepare_v3(s->db, sql.ptr, (int)sql.len, keep ? SQLITE_PREPARE_PERSISTENT : 0, stmt, &rest);
+    unsigned flags = keep ? SQLITE_PREPARE_PERSISTENT : 0;
+    int rc = sqlite3_prepare_v3(s->db, sql.ptr, (int)sql.len, flags, stmt, &rest);
+    if (rc == SQLITE_ERROR) {
+        /* Another connection may have changed the schema: SQLite notices while a statement runs, not while one is prepared (an ON CONFLICT
+         * without its new key is such a case), so let one run and look again. */
+        sqlite3_exec(s->db, "SELECT 1 FROM sqlite_master LIMIT 1", NULL, NULL, NULL);
+        rc = sqlite3_prepare_v3(s->db, sql.ptr, (int)sql.len, flags, stmt, &rest);
+    }
     if (rc != SQLITE_OK)
         return mr_sqlite_fail(s, err, "prepare a statement");
     if (tail)
