@@ -73,6 +73,7 @@ struct mr_plan_table {
     const struct mr_str *reasons;
     const bool *allowed;             /* under `evolve` */
     size_t statement_count;
+    const struct mr_error *refused;  /* the table cannot be loaded as it is, and why; no statements then */
     uint64_t rows, dead;             /* changes seen, rows that would be dead letters */
 };
 struct mr_plan_handler {
