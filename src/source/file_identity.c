@@ -62,7 +62,7 @@ static enum mr_status read_head(const struct mr_file *file, int fd, char head[HE
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return mr_fail(err, MR_E_ENV, "cannot read %s: %s", file->path_z, strerror(errno));
+            return mr_fail(err, MR_E_ENV, "cannot read %s: %s", file->shown_z, strerror(errno));
         if (got == 0)
             break;
         *len += (size_t)got;
@@ -81,7 +81,7 @@ static enum mr_status name_regular(const struct mr_file *file, int fd,
     enum mr_status status;
 
     MR_TRY(read_head(file, fd, head, &se.head_len, err));
-    mr_buf_printf(&buf, "file:%s#", file->path_z);
+    mr_buf_printf(&buf, "file:%s#", file->shown_z);
     se.prefix_len = buf.len;
     /* What this run has begun to read it remembers itself: the target may not know it yet. */
     if (file->part && strncmp(file->part->topic_z, mr_buf_z(&buf), buf.len) == 0)
@@ -113,7 +113,7 @@ static char *name_stream(const struct mr_file *file, const char *id_z)
     else if (is_stdin)
         mr_buf_printf(&buf, "stdin:%" PRId64 "-%ld", mr_now_us(), (long)getpid());
     else
-        mr_buf_printf(&buf, "file:%s#0:%" PRId64 "-%ld", file->path_z, mr_now_us(), (long)getpid());
+        mr_buf_printf(&buf, "file:%s#0:%" PRId64 "-%ld", file->shown_z, mr_now_us(), (long)getpid());
     name_z = mr_xstrdup(mr_buf_z(&buf));
     mr_buf_free(&buf);
     return name_z;

@@ -1,8 +1,10 @@
 /* Paths and patterns to files. */
 #include "file_list.h"
 
+#include <millrace/base/buf.h>
 #include <millrace/base/log.h>
 #include <millrace/base/mem.h>
+#include <millrace/base/utf8.h>
 
 #include <sys/stat.h>
 
@@ -14,7 +16,31 @@
 
 const char *mr_file_shown(const struct mr_file *file)
 {
-    return strcmp(file->path_z, "-") == 0 ? "standard input" : file->path_z;
+    return file->shown_z;
+}
+
+/* The path becomes part of texts in the target, which takes nothing but UTF-8; a path may be any bytes. */
+static char *show(const char *path_z)
+{
+    struct mr_buf out = MR_BUF_INIT(64 * 1024);
+    struct mr_str rest = mr_str_z(strcmp(path_z, "-") == 0 ? "standard input" : path_z);
+    char *shown_z;
+
+    while (rest.len > 0) {
+        uint32_t code_point = 0;
+        size_t len = mr_utf8_decode(rest, &code_point);
+
+        if (len == 0 || (code_point >= 0xD800 && code_point < 0xE000)) {
+            len = 1;
+            mr_buf_printf(&out, "%%%02X", (unsigned)(unsigned char)rest.ptr[0]);
+        } else {
+            mr_buf_append(&out, rest.ptr, len);
+        }
+        rest = mr_str_of(rest.ptr + len, rest.len - len);
+    }
+    shown_z = mr_xstrdup(mr_buf_z(&out));
+    mr_buf_free(&out);
+    return shown_z;
 }
 
 static struct mr_file *add(struct mr_file_list *list, const char *path_z, bool is_stream)
@@ -22,6 +48,7 @@ static struct mr_file *add(struct mr_file_list *list, const char *path_z, bool i
     struct mr_file *file = mr_xcalloc(1, sizeof(*file));
 
     file->path_z = mr_xstrdup(path_z);
+    file->shown_z = show(path_z);
     file->is_stream = is_stream;
     list->items = mr_xgrow(list->items, &list->cap, list->count + 1, sizeof(*list->items));
     list->items[list->count++] = file;
@@ -141,6 +168,7 @@ void mr_file_list_free(struct mr_file_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         mr_xfree(list->items[i]->path_z);
+        mr_xfree(list->items[i]->shown_z);
         mr_xfree(list->items[i]);
     }
     for (size_t i = 0; i < list->part_count; i++) {

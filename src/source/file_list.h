@@ -15,6 +15,7 @@ enum mr_file_state {
 
 struct mr_file {
     char *path_z;       /* absolute and without symbolic links; "-" for standard input */
+    char *shown_z;      /* the path for people and for the target: bytes that are no UTF-8 as %XX */
     bool is_stream;     /* standard input, a pipe: read once, no way back */
     enum mr_file_state state;
     struct mr_partition *part; /* NULL until first opened; owned by the list */

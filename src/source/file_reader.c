@@ -115,7 +115,7 @@ static enum mr_status place_file(struct mr_source *src, struct mr_file *file, in
     if (*line == 0)
         file->offset = 0;
     if (lseek(fd, (off_t)file->offset, SEEK_SET) < 0)
-        return mr_fail(err, MR_E_ENV, "cannot seek in %s: %s", file->path_z, strerror(errno));
+        return mr_fail(err, MR_E_ENV, "cannot seek in %s: %s", file->shown_z, strerror(errno));
     return MR_OK;
 }
 
@@ -232,6 +232,9 @@ static enum mr_status check_end(struct mr_source *src, enum mr_lines_state state
                            "where it stopped");
         return MR_E_CONFIG;
     }
+    if (state == MR_LINES_CUT)
+        mr_log(MR_LOG_WARN, "the compressed data ends in the middle; waiting for the rest",
+               MR_KV_Z("file", mr_file_shown(file)), MR_KV_INT("line", src->line));
     /* A last line without its end counts as done where a bounded run has taken it. */
     if (state == MR_LINES_END && src->line + has_rest < file->want) {
         mr_fail(err, MR_E_CONFIG, "%s has %lld lines, but %lld of it are recorded as done",

@@ -114,6 +114,8 @@ static void test_leaving_hands_over_at_once(void **state)
         assert_int_equal(run_poll(one, 100), MR_OK);
     start = mr_monotonic_ms();
     run_end(one);
+    assert_null(slot_of(tg, topic_z, 0)->owner); /* the listener was told */
+    assert_null(slot_of(tg, topic_z, 1)->owner);
     two = run_create(tg, topic_z);
     run_start(two, false);
     while (two->owned < 2 && mr_monotonic_ms() - start < 20000)
