@@ -143,9 +143,41 @@ static void on_revoked(void *ctx, const struct mr_partition *const *parts, size_
     e->in_callback = nested;
 }
 
+/* ---- names that the target remembers ---- */
+
+struct name_search {
+    struct mr_str pipeline, prefix;
+    void (*found)(void *found_ctx, struct mr_str name);
+    void *found_ctx;
+};
+
+static enum mr_status on_stored_name(void *ctx, const struct mr_position_row *row, struct mr_error *err)
+{
+    struct name_search *se = ctx;
+    (void)err;
+    if (row->lane == 0 && mr_str_eq(row->pipeline, se->pipeline) && mr_str_starts(row->topic, se->prefix))
+        se->found(se->found_ctx, row->topic);
+    return MR_OK;
+}
+
+/* A file that has grown since is known again by the name it had. */
+static enum mr_status on_find(void *ctx, struct mr_str prefix, void (*found)(void *found_ctx, struct mr_str name),
+                              void *found_ctx, struct mr_error *err)
+{
+    struct mr_engine *e = ctx;
+    bool nested = e->in_callback;
+    struct name_search se = {e->pipeline, prefix, found, found_ctx};
+    enum mr_status status;
+    e->in_callback = true;
+    MR_WITH_TARGET(e, status, err, mr_control_positions(e->control, on_stored_name, &se, err));
+    e->in_callback = nested;
+    return status;
+}
+
 struct mr_source_listener mr_engine_listener(struct mr_engine *e)
 {
-    return (struct mr_source_listener){.ctx = e, .assigned = on_assigned, .revoked = on_revoked};
+    return (struct mr_source_listener){
+        .ctx = e, .assigned = on_assigned, .revoked = on_revoked, .find = on_find};
 }
 
 /* ---- fencing ---- */

@@ -240,7 +240,7 @@ static enum mr_status make_rel(struct mr_relations *rels, struct mr_sink *sink,
     } else {
         struct mr_target_name name;
         MR_TRY(mr_name_target(rels->cfg, ops->dialect, rels->default_schema, relation->database,
-                              relation->table, rec->topic, mr_str_z(rec->part->topic_z), rels->ar, &name, err));
+                              relation->table, rec->topic, mr_partition_file(rec->part), rels->ar, &name, err));
         bool substituted = false;
         rel->target_schema = mr_arena_copy(rels->ar, name.schema);
         rel->target_table = mr_arena_copy(rels->ar,
