@@ -12,12 +12,14 @@
 #include "meta.h"
 
 #define MONGODB_FACT "flat/mongodb"
+#define FLATTENED_FACT "flat/mongodb/flat-id" /* a document as _id is flattened in the rows */
 
 struct mr_decoder {
     struct mr_connect *cn;
     struct mr_meta *meta;
     bool wants_key_text;
     bool is_detected; /* format: auto */
+    const char *delimiter_z; /* of flattened names; the configuration's */
 };
 
 static void destroy(struct mr_decoder *dec)
@@ -40,6 +42,7 @@ static enum mr_status create(const struct mr_config *cfg, struct mr_decoder **ou
     dec->cn = mr_connect_create(cfg);
     dec->wants_key_text = mr_config_wants_key_text(cfg);
     dec->is_detected = strcmp(cfg->format, "auto") == 0;
+    dec->delimiter_z = cfg->flatten_delimiter;
     *out = dec;
     return MR_OK;
 }
@@ -168,15 +171,68 @@ static bool is_document_id(const struct mr_record *rec, const struct mr_connect_
     bool is_unnamed = key->schema != NULL && key->schema->name.len == 0;
     bool is_row_of_table = value->schema != NULL && mr_str_ends(value->schema->name, MR_STR(".Value"));
     return sh != NULL || (is_unnamed && !is_row_of_table) || mr_debezium_from_mongodb(rec) ||
-           strcmp(facts->format, MONGODB_FACT) == 0;
+           strncmp(facts->format, MONGODB_FACT, sizeof(MONGODB_FACT) - 1) == 0;
 }
 
-static void note_document_ids(struct mr_topic_facts *facts)
+static void note_document_ids(struct mr_topic_facts *facts, bool is_flattened)
 {
-    if (strcmp(facts->format, "flat") == 0) {
-        memcpy(facts->format, MONGODB_FACT, sizeof(MONGODB_FACT));
-        facts->dirty = true;
+    const char *fact_z = is_flattened ? FLATTENED_FACT : MONGODB_FACT;
+    if (strcmp(facts->format, fact_z) == 0 || strncmp(facts->format, "flat", 4) != 0)
+        return;
+    if (!is_flattened && strcmp(facts->format, FLATTENED_FACT) == 0)
+        return;
+    memcpy(facts->format, fact_z, strlen(fact_z) + 1);
+    facts->dirty = true;
+}
+
+/* A document as `_id`: the key keeps it nested, while the transform may have made `_id_company`, `_id_dept` of it in the row (flattened.md §1).
+ * Then the key's paths are those names too. Without a row the topic's facts tell. */
+static bool is_flattened_id(const struct mr_connect_message *key, const struct mr_shape *sh,
+                            const struct mr_topic_facts *facts)
+{
+    uint32_t id = mr_key_single_id(key);
+    if (!mr_json_is(&key->doc, id, MR_J_OBJECT) || key->doc.nodes[id].count == 0)
+        return false;
+    if (sh == NULL || is_only_metadata(sh))
+        return strcmp(facts->format, FLATTENED_FACT) == 0;
+    if (mr_shape_has(sh, MR_M_UNDERSCORE_ID))
+        return false;
+    for (uint32_t n = mr_json_first(sh->doc, sh->object); n != MR_JSON_NONE; n = mr_json_next_in(sh->doc, sh->object, n))
+        if (mr_str_starts(mr_json_raw(sh->doc, n), MR_STR("_id")))
+            return true;
+    return false;
+}
+
+/* `_id.company` → `_id_company`: one name, with what would be a separator inside it escaped. */
+static struct mr_str joined_path(struct mr_str path, const char *delimiter_z, struct mr_arena *ar)
+{
+    struct mr_buf out = MR_BUF_INIT(65536);
+    for (size_t i = 0; i < path.len; i++) {
+        if (path.ptr[i] == '\\' && i + 1 < path.len)
+            mr_buf_append_char(&out, path.ptr[i++]);
+        else if (path.ptr[i] == '.') {
+            for (const char *d = delimiter_z; *d != '\0'; d++) {
+                if (*d == '.' || *d == '\\')
+                    mr_buf_append_char(&out, '\\');
+                mr_buf_append_char(&out, *d);
+            }
+            continue;
+        }
+        mr_buf_append_char(&out, path.ptr[i]);
     }
+    struct mr_str joined = mr_arena_copy(ar, mr_buf_str(&out));
+    mr_buf_free(&out);
+    return joined;
+}
+
+static void join_key_paths(struct mr_fields *key, const char *delimiter_z, struct mr_arena *ar)
+{
+    struct mr_field *items = mr_arena_alloc(ar, (key->count + 1) * sizeof(*items));
+    for (size_t i = 0; i < key->count; i++) {
+        items[i] = key->items[i];
+        items[i].path = joined_path(items[i].path, delimiter_z, ar);
+    }
+    key->items = items;
 }
 
 /* Open the key and fill relation, key and metadata of a change. */
@@ -193,13 +249,18 @@ static enum mr_status begin(struct mr_decoder *dec, const struct mr_record *rec,
 
     struct mr_key_rule rule = {.relation = relation_of(rec, value, sh, ar)};
     rule.id_is_document_id = is_document_id(rec, &key, value, sh, facts, ar);
+    bool is_flattened = is_flattened_id(&key, sh, facts);
+    rule.id_is_document_id = rule.id_is_document_id || is_flattened;
     if (rule.id_is_document_id)
-        note_document_ids(facts);
+        note_document_ids(facts, is_flattened);
 
     ev->relation = rule.relation;
     ev->source_us = INT64_MIN;
     ev->meta = mr_meta_fields(dec->meta, dec->cn, rec, NULL, NULL, is_delete ? MR_STR("d") : MR_STR(""), ar);
-    return mr_key_apply(dec->cn, rec, &key, &rule, dec->wants_key_text, ar, ev, err);
+    MR_TRY(mr_key_apply(dec->cn, rec, &key, &rule, dec->wants_key_text, ar, ev, err));
+    if (is_flattened)
+        join_key_paths(&ev->key, dec->delimiter_z, ar);
+    return MR_OK;
 }
 
 /* ---- Deletes ---- */
