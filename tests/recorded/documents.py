@@ -106,6 +106,8 @@ def flatten(document, make=leaf, prefix=""):
             columns[path + "_regex"], columns[path + "_options"] = value[kind]["pattern"], value[kind]["options"]
         elif kind == "$dbPointer":
             columns[path + "_$ref"], columns[path + "_$id"] = value[kind]["$ref"], rendered(value[kind]["$id"])
+        elif path == "_id" and value == {}:
+            columns[path] = {"$json": {}}  # a key must leave a column
         elif kind is None and isinstance(value, dict):
             columns.update(flatten(value, make, path + "_"))
         else:
