@@ -19,11 +19,11 @@
 #define IDENTITY_SEED UINT64_C(0x6d696c6c72616365)
 
 struct search {
-    const char *head; /* the file's first bytes */
+    const char *head;   /* the file's first bytes */
     size_t head_len;
-    size_t prefix_len; /* of "file:" path "#" */
+    size_t prefix_len;  /* of "file:" path "#" */
     size_t best_len;
-    char *best_z;      /* remembered name with the longest hash that fits */
+    const char *best_z; /* remembered name with the longest hash that fits */
 };
 
 static uint64_t hash_of(const char *head, size_t len)
@@ -32,9 +32,9 @@ static uint64_t hash_of(const char *head, size_t len)
 }
 
 /* A remembered name: "…#LENGTH:HASH". Does it fit the bytes that are there now? */
-static void try_name(void *ctx, struct mr_str name)
+static void try_name(struct search *se, const char *name_z)
 {
-    struct search *se = ctx;
+    struct mr_str name = mr_str_z(name_z);
     struct mr_str rest = mr_str_of(name.ptr + se->prefix_len, name.len - se->prefix_len);
     ptrdiff_t colon = mr_str_find(rest, ':');
     char expected[24];
@@ -47,9 +47,53 @@ static void try_name(void *ctx, struct mr_str name)
     snprintf(expected, sizeof(expected), "%016" PRIx64, hash_of(se->head, (size_t)len));
     if (!mr_str_eq_z(mr_str_of(rest.ptr + colon + 1, rest.len - (size_t)colon - 1), expected))
         return;
-    mr_xfree(se->best_z);
-    se->best_z = mr_xstrndup(name.ptr, name.len);
+    se->best_z = name_z;
     se->best_len = (size_t)len;
+}
+
+static void keep_name(void *ctx, struct mr_str name)
+{
+    struct mr_map *remembered = ctx;
+    struct mr_str path = mr_str_of(name.ptr, (size_t)(mr_str_rfind(name, '#') + 1));
+    struct mr_strings *names = mr_map_get(remembered, path);
+
+    if (!names) {
+        names = mr_xcalloc(1, sizeof(*names));
+        mr_map_put(remembered, path, names);
+    }
+    names->items = mr_xrealloc(names->items, (names->count + 1) * sizeof(*names->items));
+    names->items[names->count++] = mr_xstrndup(name.ptr, name.len);
+}
+
+static void free_names(void *value)
+{
+    struct mr_strings *names = value;
+
+    for (size_t i = 0; i < names->count; i++)
+        mr_xfree(names->items[i]);
+    mr_xfree(names->items);
+    mr_xfree(names);
+}
+
+void mr_file_forget_names(struct mr_file_list *list)
+{
+    mr_map_destroy(list->remembered, free_names);
+    list->remembered = NULL;
+}
+
+/* Ask the target once for all files: there may be thousands. What we begin to read ourselves we know anyway. */
+static enum mr_status remember(struct mr_file_list *list, const struct mr_source_listener *listener,
+                               struct mr_error *err)
+{
+    enum mr_status status;
+
+    if (list->remembered || !listener->find)
+        return MR_OK;
+    list->remembered = mr_map_create();
+    status = listener->find(listener->ctx, MR_STR("file:"), keep_name, list->remembered, err);
+    if (status != MR_OK)
+        mr_file_forget_names(list);
+    return status;
 }
 
 static enum mr_status read_head(const struct mr_file *file, int fd, char head[HEAD_BYTES],
@@ -71,32 +115,31 @@ static enum mr_status read_head(const struct mr_file *file, int fd, char head[HE
 }
 
 /* The name of a regular file, owned by the caller. */
-static enum mr_status name_regular(const struct mr_file *file, int fd,
+static enum mr_status name_regular(struct mr_file_list *list, const struct mr_file *file, int fd,
                                    const struct mr_source_listener *listener, char **name_z,
                                    struct mr_error *err)
 {
     char head[HEAD_BYTES];
     struct search se = {.head = head};
     struct mr_buf buf = MR_BUF_INIT(NAME_BYTES);
+    const struct mr_strings *names;
     enum mr_status status;
 
     MR_TRY(read_head(file, fd, head, &se.head_len, err));
+    MR_TRY(remember(list, listener, err));
     mr_buf_printf(&buf, "file:%s#", file->shown_z);
     se.prefix_len = buf.len;
-    /* What this run has begun to read it remembers itself: the target may not know it yet. */
-    if (file->part && strncmp(file->part->topic_z, mr_buf_z(&buf), buf.len) == 0)
-        try_name(&se, mr_str_z(file->part->topic_z));
-    if (!se.best_z && listener->find)
-        MR_TRY_DONE(listener->find(listener->ctx, mr_buf_str(&buf), try_name, &se, err));
+    /* What this run has begun to read it knows itself: the target may not have it yet. */
+    if (file->part)
+        try_name(&se, file->part->topic_z);
+    names = list->remembered && !se.best_z ? mr_map_get(list->remembered, mr_buf_str(&buf)) : NULL;
+    for (size_t i = 0; names && i < names->count; i++)
+        try_name(&se, names->items[i]);
     if (!se.best_z)
         mr_buf_printf(&buf, "%zu:%016" PRIx64, se.head_len, hash_of(head, se.head_len));
     status = mr_buf_check(&buf, "the name of the file", err);
-    if (status != MR_OK)
-        goto done;
-    *name_z = se.best_z ? se.best_z : mr_xstrdup(mr_buf_z(&buf));
-    se.best_z = NULL;
-done:
-    mr_xfree(se.best_z);
+    if (status == MR_OK)
+        *name_z = mr_xstrdup(se.best_z ? se.best_z : mr_buf_z(&buf));
     mr_buf_free(&buf);
     return status;
 }
@@ -127,7 +170,7 @@ enum mr_status mr_file_identify(struct mr_file_list *list, struct mr_file *file,
     char *name_z = NULL;
 
     if (!file->is_stream)
-        MR_TRY(name_regular(file, fd, listener, &name_z, err));
+        MR_TRY(name_regular(list, file, fd, listener, &name_z, err));
     else if (!file->part)
         name_z = name_stream(file, stream_id_z);
     else

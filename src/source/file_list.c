@@ -178,5 +178,6 @@ void mr_file_list_free(struct mr_file_list *list)
     mr_xfree(list->items);
     mr_xfree(list->parts);
     mr_map_destroy(list->by_path, NULL);
+    mr_file_forget_names(list);
     *list = (struct mr_file_list){0};
 }

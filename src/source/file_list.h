@@ -35,6 +35,7 @@ struct mr_file_list {
     struct mr_file **items; /* in reading order: patterns as given, the matches of each sorted by bytes */
     size_t count, cap;
     struct mr_map *by_path; /* path → struct mr_file */
+    struct mr_map *remembered; /* "file:PATH#" → struct mr_strings: names that the target had when we first asked; or NULL */
     struct mr_partition **parts; /* every partition ever made, by index */
     size_t part_count, part_cap;
 };
@@ -52,6 +53,9 @@ struct mr_file *mr_file_list_by_part(const struct mr_file_list *list, const stru
 enum mr_status mr_file_identify(struct mr_file_list *list, struct mr_file *file, int fd,
                                 const char *stream_id_z, const struct mr_source_listener *listener,
                                 struct mr_error *err) MR_MUST_CHECK;
+
+/* What the target remembered when it was asked. */
+void mr_file_forget_names(struct mr_file_list *list);
 
 /* The name to show to people. */
 const char *mr_file_shown(const struct mr_file *file);
