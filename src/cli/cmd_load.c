@@ -16,7 +16,7 @@ static void on_signal(int number)
     mr_engine_stop();
 }
 
-static void catch_signals(void)
+void mr_cli_catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal};
     sigemptyset(&action.sa_mask);
@@ -66,7 +66,7 @@ static int load(struct mr_cli_context *ctx, enum mr_engine_mode mode)
     if (mr_cli_wire(ctx->cfg, &parts, &err) != MR_OK)
         return mr_cli_fail(&err);
     parts.mode = mode;
-    catch_signals();
+    mr_cli_catch_signals();
     if (mode == MR_MODE_BACKFILL) {
         mr_progress_start(!mr_cli_reads_kafka(ctx->cfg));
         parts.progress = mr_progress_update;

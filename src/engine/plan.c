@@ -41,12 +41,17 @@ static enum mr_status on_position(void *ctx, const struct mr_position_row *row, 
 {
     struct plan *p = ctx;
     (void)err;
-    if (!mr_str_eq_z(row->pipeline, p->parts->cfg->pipeline) || row->lane != 0)
+    if (!mr_str_eq_z(row->pipeline, p->parts->cfg->pipeline))
         return MR_OK;
     struct mr_buf key = MR_BUF_INIT(65536);
-    int64_t *box = mr_xmalloc(sizeof *box);
-    *box = row->position;
-    mr_map_put(p->positions, position_key(&key, row->topic, row->partition), box);
+    int64_t *box = mr_map_get(p->positions, position_key(&key, row->topic, row->partition));
+    if (box == NULL) {
+        box = mr_xmalloc(sizeof *box);
+        *box = row->position;
+        mr_map_put(p->positions, mr_buf_str(&key), box);
+    } else if (row->position < *box) { /* the lane that is furthest behind decides */
+        *box = row->position;
+    }
     mr_buf_free(&key);
     return MR_OK;
 }
