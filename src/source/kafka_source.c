@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOSE_MS 10000 /* leaving the group must not hold up the end */
+#define CLOSE_MS 5000 /* leaving the group must not hold up the end */
 
 /* ---- Records ---- */
 
