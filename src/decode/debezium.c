@@ -158,8 +158,16 @@ static enum mr_status fill_upsert(struct mr_decoder *dec, const struct mr_connec
     ev->after = read_image(dec, value, sh, MR_M_AFTER, MR_STR("after"), ar);
     if (op == 'u' && (!ev->has_key || dec->wants_before))
         ev->before = read_image(dec, value, sh, MR_M_BEFORE, MR_STR("before"), ar);
-    if (op == 'u' && ev->has_key)
-        mr_key_detect_change(ar, ev);
+    if (op != 'u')
+        mr_key_follow_image(ar, ev, &ev->after);
+    if (op != 'u' || !ev->has_key || !mr_key_disagrees(ar, ev))
+        return MR_OK;
+    bool has_before = ev->before.count > 0;
+    if (!has_before)
+        ev->before = read_image(dec, value, sh, MR_M_BEFORE, MR_STR("before"), ar);
+    mr_key_detect_change(ar, ev);
+    if (!has_before)
+        ev->before = (struct mr_fields){0};
     return MR_OK;
 }
 
@@ -171,6 +179,7 @@ static enum mr_status fill_delete(struct mr_decoder *dec, const struct mr_connec
     ev->before = read_image(dec, value, sh, MR_M_BEFORE, MR_STR("before"), ar);
     if (!ev->has_key && ev->before.count == 0)
         return mr_fail_data(err, MR_CODE_BAD_IMAGE, "a delete has neither a key nor a row in \"before\"");
+    mr_key_follow_image(ar, ev, &ev->before);
     return MR_OK;
 }
 

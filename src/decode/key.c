@@ -177,22 +177,45 @@ static bool tells_a_value(const struct mr_field *f)
            f->value.tag != MR_V_ABSENT && f->value.tag != MR_V_INVALID;
 }
 
-void mr_key_detect_change(struct mr_arena *ar, struct mr_change *ev)
+/* The key with the values that the row image has for it; `fields` itself where they are the same. */
+static struct mr_fields key_of_image(struct mr_arena *ar, struct mr_fields fields, const struct mr_fields *image)
 {
     struct mr_field *changed = NULL;
-    for (size_t i = 0; i < ev->key.count; i++) {
-        const struct mr_field *k = &ev->key.items[i];
-        const struct mr_field *a = find(&ev->after, k->path, i);
+    for (size_t i = 0; i < fields.count; i++) {
+        const struct mr_field *k = &fields.items[i];
+        const struct mr_field *a = find(image, k->path, i);
         if (!tells_a_value(a) || !tells_a_value(k) || same_value(k->value, a->value))
             continue;
         if (changed == NULL) {
-            changed = mr_arena_alloc(ar, ev->key.count * sizeof(*changed));
-            memcpy(changed, ev->key.items, ev->key.count * sizeof(*changed));
+            changed = mr_arena_alloc(ar, fields.count * sizeof(*changed));
+            memcpy(changed, fields.items, fields.count * sizeof(*changed));
         }
-        changed[i].value = a->value;
+        changed[i] = *a;
     }
-    if (changed == NULL)
-        return;
-    ev->old_key = ev->key;
-    ev->key.items = changed;
+    if (changed != NULL)
+        fields.items = changed;
+    return fields;
+}
+
+void mr_key_follow_image(struct mr_arena *ar, struct mr_change *ev, const struct mr_fields *image)
+{
+    ev->key = key_of_image(ar, ev->key, image);
+}
+
+bool mr_key_disagrees(struct mr_arena *ar, const struct mr_change *ev)
+{
+    return key_of_image(ar, ev->key, &ev->after).items != ev->key.items;
+}
+
+void mr_key_detect_change(struct mr_arena *ar, struct mr_change *ev)
+{
+    struct mr_fields old = key_of_image(ar, ev->key, &ev->before);
+    struct mr_fields now = key_of_image(ar, ev->key, &ev->after);
+    bool changed = false;
+    for (size_t i = 0; i < now.count; i++)
+        changed = changed || (tells_a_value(&now.items[i]) && tells_a_value(&old.items[i]) &&
+                              !same_value(old.items[i].value, now.items[i].value));
+    ev->key = now;
+    if (changed)
+        ev->old_key = old;
 }

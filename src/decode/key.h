@@ -30,8 +30,15 @@ enum mr_status mr_key_apply(struct mr_connect *cn, const struct mr_record *rec,
                             bool wants_text, struct mr_arena *ar, struct mr_change *ev,
                             struct mr_error *err) MR_MUST_CHECK;
 
-/* Do key and row disagree on a key column? Then the row's values are the new key: fills ev->old_key with the old one and ev->key with the
- * new. (dtle sends a changed primary key as one update under the old key.) */
+/* Where the row image has other values for the key's columns, they are the key: the row's schema may know more (a BIGINT UNSIGNED whose wrapped
+ * value only the row's propagated source type explains), and row and key must name the same row. */
+void mr_key_follow_image(struct mr_arena *ar, struct mr_change *ev, const struct mr_fields *image);
+
+/* Do key and `after` disagree on a key column? */
+bool mr_key_disagrees(struct mr_arena *ar, const struct mr_change *ev);
+
+/* An update whose key and row disagree: the row's values are the key; if the before image had others (or there is none) the primary key has
+ * changed, and ev->old_key names the row that goes. (dtle sends a changed primary key as one update under the old key.) */
 void mr_key_detect_change(struct mr_arena *ar, struct mr_change *ev);
 
 #endif
