@@ -69,7 +69,7 @@ def load_file(stream, target):
 def load_kafka(stream, target):
     """Topics of their own under a prefix; the program reads them by a regular expression."""
     broker = from_env("MILLRACE_TEST_KAFKA")
-    prefix = f"{target.name}{os.getpid()}."
+    prefix = f"{target.name}{os.getpid()}-{stream}."
     subprocess.run([os.environ["KAFKA_LOAD"], broker, prefix], input=events(stream), text=True, check=True)
     millrace("backfill", "--from", f"kafka://{broker}/^{prefix.replace('.', '[.]')}.*", "--group", prefix + "group", *target.args(), *set_args(stream))
 
