@@ -113,6 +113,7 @@ struct mr_grid {
     struct mr_str titles[MAX_COLUMNS];
     bool right[MAX_COLUMNS];
     size_t width[MAX_COLUMNS];
+    bool is_used[MAX_COLUMNS]; /* some cell of it is not empty */
     size_t columns;
     bool has_head;
     struct mr_str *cells;
@@ -162,6 +163,7 @@ static void keep(struct mr_grid *grid)
     grid->cells[grid->count++] = cell;
     if (width > grid->width[column])
         grid->width[column] = width;
+    grid->is_used[column] = grid->is_used[column] || width > 0;
 }
 
 void mr_grid_add(struct mr_grid *grid, struct mr_str text)
@@ -212,11 +214,15 @@ bool mr_grid_is_empty(const struct mr_grid *grid)
 
 static void print_row(const struct mr_grid *grid, const struct mr_str *cells, size_t indent, size_t terminal, struct mr_buf *out)
 {
-    size_t used = indent;
+    size_t used = indent, last = grid->columns;
+    while (last > 0 && !grid->is_used[last - 1])
+        last--;
     append_blanks(out, indent);
-    for (size_t i = 0; i < grid->columns; i++) {
+    for (size_t i = 0; i < last; i++) {
+        if (!grid->is_used[i])
+            continue;
         size_t width = mr_utf8_count(cells[i]), fill = grid->width[i] - width;
-        bool is_last = i + 1 == grid->columns;
+        bool is_last = i + 1 == last;
         if (grid->right[i])
             append_blanks(out, fill);
         if (is_last && terminal > 0)

@@ -18,7 +18,7 @@ void mr_text_append_time(struct mr_buf *out, int64_t us);
 /* 1234567 → 1,234,567 */
 void mr_text_append_count(struct mr_buf *out, uint64_t n);
 
-/* A table of texts. Columns are as wide as their widest cell; the last one is not filled up. */
+/* A table of texts. Columns are as wide as their widest cell; a column whose cells are all empty is left out. */
 struct mr_grid;
 
 /* `titles` holds column names between blanks-free bars: "id|when|reason"; a name that begins with '>' is aligned to the right. An empty

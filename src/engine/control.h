@@ -179,6 +179,15 @@ enum mr_status mr_control_dead_letters(struct mr_sink *sink, const struct mr_dea
                                        struct mr_error *err) MR_MUST_CHECK;
 enum mr_status mr_control_dead_letter_count(struct mr_sink *sink, struct mr_str pipeline, int64_t *open,
                                             struct mr_error *err) MR_MUST_CHECK;
+/* The open ones by reason. */
+struct mr_dead_code {
+    struct mr_str pipeline, code;
+    int64_t count, first_us, last_us;
+};
+typedef enum mr_status (*mr_dead_code_fn)(void *ctx, const struct mr_dead_code *code, struct mr_error *err);
+enum mr_status mr_control_dead_letter_codes(struct mr_sink *sink, struct mr_str pipeline, mr_dead_code_fn fn, void *ctx,
+                                            struct mr_error *err) MR_MUST_CHECK;
+/* DATA "refused" if the letter is gone or has that state already: somebody else was faster. */
 enum mr_status mr_control_dead_letter_mark(struct mr_sink *sink, int64_t id, enum mr_dead_state state,
                                            struct mr_error *err) MR_MUST_CHECK;
 enum mr_status mr_control_dead_letters_purge(struct mr_sink *sink, const struct mr_dead_filter *filter,

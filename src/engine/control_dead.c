@@ -193,10 +193,37 @@ enum mr_status mr_control_dead_letter_count(struct mr_sink *sink, struct mr_str 
     return status;
 }
 
+enum mr_status mr_control_dead_letter_codes(struct mr_sink *sink, struct mr_str pipeline, mr_dead_code_fn fn, void *ctx,
+                                            struct mr_error *err)
+{
+    struct mr_arena *ar = mr_arena_create(0);
+    struct mr_value param = mr_control_param(pipeline, ar);
+    struct mr_control_rows rows;
+    enum mr_status status = mr_control_fetch(sink, MR_Q_dead_letter_codes, &param, 1, 5, &rows, err);
+    for (size_t i = 0; status == MR_OK && i < rows.count; i++) {
+        const struct mr_value *cells = mr_control_row(&rows, i);
+        struct mr_dead_code code = {
+            .pipeline = mr_control_str(cells[0]),
+            .code = mr_control_str(cells[1]),
+            .count = mr_control_int(cells[2]),
+            .first_us = mr_control_time_us(cells[3]),
+            .last_us = mr_control_time_us(cells[4]),
+        };
+        status = fn(ctx, &code, err);
+    }
+    mr_control_free(&rows);
+    mr_arena_destroy(ar);
+    return status;
+}
+
 enum mr_status mr_control_dead_letter_mark(struct mr_sink *sink, int64_t id, enum mr_dead_state state, struct mr_error *err)
 {
     struct mr_value params[2] = {mr_value_int(id), mr_value_text(mr_str_z(state_names[state]))};
-    return mr_control_run(sink, MR_Q_dead_letter_mark, params, 2, NULL, err);
+    uint64_t affected = 0;
+    MR_TRY(mr_control_run(sink, MR_Q_dead_letter_mark, params, 2, &affected, err));
+    if (affected != 1)
+        return mr_fail_data(err, MR_CODE_REFUSED, "dead letter %lld is gone, or is %s already", (long long)id, state_names[state]);
+    return MR_OK;
 }
 
 enum mr_status mr_control_dead_letters_purge(struct mr_sink *sink, const struct mr_dead_filter *filter, uint64_t *removed,
