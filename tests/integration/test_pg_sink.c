@@ -626,6 +626,11 @@ static void test_rights_and_read_only_servers_are_environment(void **state)
     sql("GRANT INSERT, UPDATE, DELETE ON s.t TO mr_weak");
     cfg.bulk_rows = 1; /* no right to temporary tables: the small path does it */
     apply(rows);
+    sql("ALTER TABLE s.t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON s.t USING (true); TRUNCATE s.t");
+    ((struct mr_table *)tbl)->version++;
+    rows->batch.all_new = true; /* under a policy there is no COPY into the table */
+    apply(rows);
+    rows->batch.all_new = false;
     rows->batch.truncate_first = true; /* no right to TRUNCATE: DELETE */
     apply(rows);
     sql("ALTER ROLE mr_weak SET default_transaction_read_only TO on"); /* we say READ WRITE ourselves */
@@ -918,6 +923,19 @@ static void test_control_tables_are_made_once_and_need_no_rights_afterwards(void
     cfg.target_url = server_url;
 }
 
+static void test_a_stale_control_query_is_prepared_anew(void **state)
+{
+    (void)state;
+    int64_t version = 0;
+    struct mr_error err = {0};
+    OK(sink->ops->prepare_control(sink, e));
+    OK(sink->ops->exec(sink, MR_Q_control_version, NULL, 0, read_int, &version, NULL, e));
+    sql("ALTER TABLE \"mr control\".meta ALTER layout_version TYPE bigint");
+    assert_int_equal(sink->ops->exec(sink, MR_Q_control_version, NULL, 0, read_int, &version, NULL, &err), MR_E_SCHEMA);
+    OK(sink->ops->exec(sink, MR_Q_control_version, NULL, 0, read_int, &version, NULL, e));
+    assert_int_equal(version, MR_CONTROL_LAYOUT_VERSION);
+}
+
 static void *prepare_in_thread(void *arg)
 {
     struct mr_sink_options opt = {.cfg = &cfg};
@@ -1014,6 +1032,7 @@ int main(void)
         TEST(test_a_table_is_described),
         TEST(test_a_table_is_dumped_in_key_order),
         TEST(test_control_tables_are_made_once_and_need_no_rights_afterwards),
+        TEST(test_a_stale_control_query_is_prepared_anew),
         TEST(test_several_instances_make_the_control_tables_at_once),
         TEST(test_the_gate_lets_one_in_at_a_time),
         TEST(test_the_session_depends_on_nobodys_settings),

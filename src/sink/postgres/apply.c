@@ -10,169 +10,13 @@
  * deletes come first, then every row that changes such a value gives it up (set to NULL; where the index forbids that the row is deleted and
  * comes back with the upsert), then the upserts. A complete row alone can be deleted and come back, and only where no foreign key refers to
  * the table; elsewhere rows are applied one by one in the order in which they came. */
+#include "plan.h"
+
 #include "copy.h"
+#include "encode.h"
 #include "pipe.h"
 
-#include "encode.h"
-
 #define COPY_SAVEPOINT "millrace_copy"
-
-/* The batch sorted out. */
-struct plan {
-    struct mr_pg *pg;
-    struct mr_pg_shape *shape;
-    struct mr_table_batch *batch;
-    struct mr_arena *ar;
-    bool in_order;         /* one row after another as listed */
-    uint32_t *upserts;     /* through the staging table */
-    int32_t *groups;       /* of each: rows of a group set the same columns */
-    size_t upsert_count;
-    uint32_t *group_first; /* a row of each group */
-    size_t group_count;
-    uint32_t *deletes;     /* by arrays of keys */
-    size_t delete_count;
-    uint32_t *singles;     /* through the pipeline */
-    size_t single_count;
-};
-
-static size_t bulk_rows(const struct mr_pg *pg)
-{
-    return pg->cfg->bulk_rows ? pg->cfg->bulk_rows : 1;
-}
-
-/* ---- Sorting out ---- */
-
-static bool has_repeated_keys(const struct plan *pl)
-{
-    const struct mr_table *tbl = pl->batch->tbl;
-    struct mr_map *seen = mr_map_create();
-    struct mr_buf key = MR_BUF_INIT(MR_PG_MAX_VALUE);
-    bool is_repeated = false;
-
-    for (size_t r = 0; r < pl->batch->row_count && !is_repeated; r++) {
-        mr_buf_clear(&key);
-        for (size_t k = 0; k < tbl->key_count; k++) {
-            uint32_t i = tbl->key_columns[k];
-            mr_value_append_key(pl->batch->rows[r].cells[i], tbl->columns[i].type, &key);
-        }
-        is_repeated = mr_map_get(seen, mr_buf_str(&key)) != NULL;
-        mr_map_put(seen, mr_buf_str(&key), &is_repeated);
-    }
-    mr_buf_free(&key);
-    mr_map_destroy(seen, NULL);
-    return is_repeated;
-}
-
-static bool is_complete(const struct plan *pl, size_t row)
-{
-    for (size_t i = 0; i < pl->shape->column_count; i++)
-        if (!mr_pg_is_set(pl->batch->rows[row].cells[i]))
-            return false;
-    return true;
-}
-
-/* Rows may change places unless they came in an order and that order is all we can rely on. */
-static bool must_keep_order(const struct plan *pl)
-{
-    const struct mr_table_batch *batch = pl->batch;
-    bool by_row = pl->shape->vacate == MR_PG_VACATE_ROW;
-
-    if (pl->shape->key_count == 0 || pl->shape->vacate == MR_PG_VACATE_NEVER)
-        return true;
-    for (size_t r = 0; r < batch->row_count; r++) {
-        if (batch->rows[r].kind != MR_ROW_UPSERT && batch->rows[r].kind != MR_ROW_DELETE)
-            return true;
-        if (by_row && batch->rows[r].kind == MR_ROW_UPSERT && !is_complete(pl, r))
-            return true;
-    }
-    return batch->ordered && has_repeated_keys(pl);
-}
-
-/* Rows that set the same columns form a group. */
-static int32_t group_of(struct plan *pl, struct mr_map *groups, struct mr_buf *key, size_t row)
-{
-    const struct mr_row *r = &pl->batch->rows[row];
-
-    mr_buf_clear(key);
-    for (size_t i = 0; r->has_keep && i < pl->shape->column_count; i++)
-        mr_buf_append_char(key, mr_pg_is_set(r->cells[i]) ? '1' : '0');
-    if (key->len > 0 && !memchr(key->data, '0', key->len))
-        mr_buf_clear(key);
-    uintptr_t group = (uintptr_t)mr_map_get(groups, mr_buf_str(key));
-    if (!group) {
-        group = ++pl->group_count;
-        pl->group_first[group - 1] = (uint32_t)row;
-        mr_map_put(groups, mr_buf_str(key), (void *)group);
-    }
-    return (int32_t)group - 1;
-}
-
-/* Small groups are not worth a statement over the whole staging table: their rows go one by one. */
-static void split_upserts(struct plan *pl, size_t count)
-{
-    struct mr_arena *ar = pl->ar;
-    struct mr_map *groups = mr_map_create();
-    struct mr_buf key = MR_BUF_INIT(MR_TABLE_MAX_COLUMNS);
-    uint32_t *rows = mr_arena_alloc(ar, (count + 1) * sizeof(*rows));
-    int32_t *of = mr_arena_alloc(ar, (count + 1) * sizeof(*of));
-    size_t n = 0;
-
-    pl->group_first = mr_arena_alloc(ar, (count + 1) * sizeof(*pl->group_first));
-    for (size_t r = 0; r < pl->batch->row_count; r++) {
-        if (pl->batch->rows[r].kind != MR_ROW_UPSERT)
-            continue;
-        rows[n] = (uint32_t)r;
-        of[n++] = group_of(pl, groups, &key, r);
-    }
-    mr_buf_free(&key);
-    mr_map_destroy(groups, NULL);
-
-    uint32_t *sizes = mr_arena_zalloc(ar, (pl->group_count + 1) * sizeof(*sizes));
-    for (size_t i = 0; i < n; i++)
-        sizes[of[i]]++;
-    size_t least = pl->group_count > 1 && !pl->shape->references_itself ? bulk_rows(pl->pg) / 4 + 1 : 1;
-    pl->upserts = mr_arena_alloc(ar, (n + 1) * sizeof(*pl->upserts));
-    pl->groups = mr_arena_alloc(ar, (n + 1) * sizeof(*pl->groups));
-    for (size_t i = 0; i < n; i++) {
-        if (sizes[of[i]] < least) {
-            pl->singles[pl->single_count++] = rows[i];
-            continue;
-        }
-        pl->upserts[pl->upsert_count] = rows[i];
-        pl->groups[pl->upsert_count++] = of[i];
-    }
-    for (size_t g = 0; g < pl->group_count; g++)
-        if (sizes[g] < least)
-            pl->group_first[g] = UINT32_MAX; /* no statement for it */
-}
-
-static void sort_out(struct plan *pl)
-{
-    const struct mr_table_batch *batch = pl->batch;
-    size_t upserts = 0, deletes = 0;
-
-    pl->singles = mr_arena_alloc(pl->ar, (batch->row_count + 1) * sizeof(*pl->singles));
-    for (size_t r = 0; r < batch->row_count; r++) {
-        upserts += batch->rows[r].kind == MR_ROW_UPSERT;
-        deletes += batch->rows[r].kind == MR_ROW_DELETE;
-    }
-    bool may_bulk = !pl->in_order && !batch->row_by_row;
-    /* Rows that refer to one another must come in one statement. */
-    size_t least = pl->shape->references_itself ? 2 : bulk_rows(pl->pg);
-    bool bulk_upserts = may_bulk && upserts >= least && pl->pg->can_temp && pl->shape->column_count < 1600;
-    bool bulk_deletes = may_bulk && deletes >= least;
-
-    if (bulk_upserts)
-        split_upserts(pl, upserts);
-    pl->deletes = mr_arena_alloc(pl->ar, (deletes + 1) * sizeof(*pl->deletes));
-    for (size_t r = 0; r < batch->row_count; r++) {
-        bool is_delete = batch->rows[r].kind == MR_ROW_DELETE;
-        if (is_delete && bulk_deletes)
-            pl->deletes[pl->delete_count++] = (uint32_t)r;
-        else if (is_delete || !bulk_upserts)
-            pl->singles[pl->single_count++] = (uint32_t)r;
-    }
-}
 
 /* ---- Bulk ---- */
 
@@ -187,7 +31,7 @@ static enum mr_status joins_off(struct mr_pg *pg, struct mr_error *err)
 }
 
 /* One statement over the staging table for the rows of a group (-1: all). */
-static enum mr_status run_staged(struct plan *pl, enum mr_pg_stmt_kind kind, size_t group, struct mr_error *err)
+static enum mr_status run_staged(struct mr_pg_plan *pl, enum mr_pg_stmt_kind kind, size_t group, struct mr_error *err)
 {
     struct mr_pg_spec spec = {
         .shape = pl->shape,
@@ -205,7 +49,7 @@ static enum mr_status run_staged(struct plan *pl, enum mr_pg_stmt_kind kind, siz
     return mr_pg_run(pl->pg, sql_z, "cannot apply rows", err);
 }
 
-static enum mr_status stage_upserts(struct plan *pl, struct mr_error *err)
+static enum mr_status stage_upserts(struct mr_pg_plan *pl, struct mr_error *err)
 {
     struct mr_pg_picked picked = {pl->upserts, pl->upsert_count, pl->group_count > 1 ? pl->groups : NULL};
 
@@ -214,7 +58,7 @@ static enum mr_status stage_upserts(struct plan *pl, struct mr_error *err)
     return mr_pg_copy_stage(pl->pg, pl->shape, pl->batch, &picked, err);
 }
 
-static enum mr_status vacate_staged(struct plan *pl, struct mr_error *err)
+static enum mr_status vacate_staged(struct mr_pg_plan *pl, struct mr_error *err)
 {
     for (size_t g = 0; pl->upsert_count > 0 && g < pl->group_count; g++) {
         if (pl->group_first[g] == UINT32_MAX)
@@ -225,7 +69,7 @@ static enum mr_status vacate_staged(struct plan *pl, struct mr_error *err)
     return MR_OK;
 }
 
-static enum mr_status upsert_staged(struct plan *pl, struct mr_error *err)
+static enum mr_status upsert_staged(struct mr_pg_plan *pl, struct mr_error *err)
 {
     for (size_t g = 0; pl->upsert_count > 0 && g < pl->group_count; g++) {
         if (pl->group_first[g] == UINT32_MAX)
@@ -240,7 +84,7 @@ static enum mr_status upsert_staged(struct plan *pl, struct mr_error *err)
 }
 
 /* One key column of the deleted rows as a binary array. */
-static enum mr_status encode_key_array(struct plan *pl, const struct mr_pg_column *col, uint32_t i, struct mr_buf *out,
+static enum mr_status encode_key_array(struct mr_pg_plan *pl, const struct mr_pg_column *col, uint32_t i, struct mr_buf *out,
                                        struct mr_error *err)
 {
     mr_buf_append_u32be(out, 1); /* dimensions */
@@ -260,7 +104,7 @@ static enum mr_status encode_key_array(struct plan *pl, const struct mr_pg_colum
     return mr_buf_check(out, "the keys to delete", err);
 }
 
-static void append_delete(struct plan *pl)
+static void append_delete(struct mr_pg_plan *pl)
 {
     const struct mr_pg_shape *shape = pl->shape;
     struct mr_buf *sql = &pl->pg->sql;
@@ -293,7 +137,7 @@ static void append_delete(struct plan *pl)
     }
 }
 
-static enum mr_status delete_keys(struct plan *pl, struct mr_error *err)
+static enum mr_status delete_keys(struct mr_pg_plan *pl, struct mr_error *err)
 {
     const struct mr_pg_shape *shape = pl->shape;
     size_t count = shape->key_count;
@@ -353,14 +197,14 @@ static enum mr_pg_stmt_kind statement_of(enum mr_row_kind kind)
 
 enum single_pass { PASS_DELETES, PASS_VACATE, PASS_UPSERTS, PASS_ALL };
 
-static bool is_in_pass(const struct plan *pl, enum single_pass pass, size_t row)
+static bool is_in_pass(const struct mr_pg_plan *pl, enum single_pass pass, size_t row)
 {
     bool is_delete = pl->batch->rows[row].kind == MR_ROW_DELETE;
     return pass == PASS_ALL || is_delete == (pass == PASS_DELETES);
 }
 
 /* Send those of the single rows that belong to a pass. */
-static enum mr_status send_singles(struct plan *pl, enum single_pass pass, struct mr_error *err)
+static enum mr_status send_singles(struct mr_pg_plan *pl, enum single_pass pass, struct mr_error *err)
 {
     for (size_t i = 0; i < pl->single_count; i++) {
         size_t row = pl->singles[i];
@@ -372,7 +216,7 @@ static enum mr_status send_singles(struct plan *pl, enum single_pass pass, struc
     return MR_OK;
 }
 
-static enum mr_status run_singles(struct plan *pl, enum single_pass pass, struct mr_error *err)
+static enum mr_status run_singles(struct mr_pg_plan *pl, enum single_pass pass, struct mr_error *err)
 {
     size_t i = 0;
 
@@ -386,14 +230,14 @@ static enum mr_status run_singles(struct plan *pl, enum single_pass pass, struct
 
 /* ---- Order of a keyed batch ---- */
 
-static enum mr_status run_deletes(struct plan *pl, struct mr_error *err)
+static enum mr_status run_deletes(struct mr_pg_plan *pl, struct mr_error *err)
 {
     if (pl->delete_count > 0)
         MR_TRY(delete_keys(pl, err));
     return run_singles(pl, PASS_DELETES, err);
 }
 
-static enum mr_status run_upserts(struct plan *pl, struct mr_error *err)
+static enum mr_status run_upserts(struct mr_pg_plan *pl, struct mr_error *err)
 {
     MR_TRY(stage_upserts(pl, err));
     if (pl->shape->vacate != MR_PG_VACATE_NONE) {
@@ -405,7 +249,7 @@ static enum mr_status run_upserts(struct plan *pl, struct mr_error *err)
 }
 
 /* A row that another row of the table refers to can go only after that one has let go of it. */
-static enum mr_status run_keyed(struct plan *pl, struct mr_error *err)
+static enum mr_status run_keyed(struct mr_pg_plan *pl, struct mr_error *err)
 {
     if (pl->shape->references_itself && pl->shape->vacate == MR_PG_VACATE_NONE) {
         MR_TRY(run_upserts(pl, err));
@@ -417,13 +261,13 @@ static enum mr_status run_keyed(struct plan *pl, struct mr_error *err)
 
 /* ---- Direct ---- */
 
-static bool may_copy_direct(const struct plan *pl)
+static bool may_copy_direct(const struct mr_pg_plan *pl)
 {
-    return !pl->batch->row_by_row && !pl->shape->any_casts && pl->shape->column_count > 0;
+    return !pl->batch->row_by_row && !pl->shape->any_casts && !pl->shape->has_row_security && pl->shape->column_count > 0;
 }
 
 /* All rows are new: straight into the target. If one is there all the same, the other paths do it. */
-static enum mr_status copy_new(struct plan *pl, const struct mr_pg_picked *picked, bool *done, struct mr_error *err)
+static enum mr_status copy_new(struct mr_pg_plan *pl, const struct mr_pg_picked *picked, bool *done, struct mr_error *err)
 {
     *done = false;
     MR_TRY(mr_pg_shape_verify(pl->pg, pl->batch->tbl, &pl->shape, err));
@@ -444,7 +288,7 @@ static enum mr_status copy_new(struct plan *pl, const struct mr_pg_picked *picke
 }
 
 /* Rows of a table without key from `from` on that are appended one after another; enough of them are copied. */
-static enum mr_status append_run(struct plan *pl, size_t from, size_t *end, struct mr_error *err)
+static enum mr_status append_run(struct mr_pg_plan *pl, size_t from, size_t *end, struct mr_error *err)
 {
     const struct mr_table_batch *batch = pl->batch;
     size_t to = from;
@@ -452,7 +296,7 @@ static enum mr_status append_run(struct plan *pl, size_t from, size_t *end, stru
     while (to < batch->row_count && batch->rows[to].kind == MR_ROW_APPEND)
         to++;
     *end = from;
-    if (to - from < bulk_rows(pl->pg) || !may_copy_direct(pl))
+    if (to - from < mr_pg_bulk_rows(pl->pg) || !may_copy_direct(pl))
         return MR_OK;
     MR_TRY(mr_pg_shape_verify(pl->pg, batch->tbl, &pl->shape, err));
     if (!may_copy_direct(pl))
@@ -467,7 +311,7 @@ static enum mr_status append_run(struct plan *pl, size_t from, size_t *end, stru
 }
 
 /* As listed: runs of appended rows by COPY, everything between through the pipeline. */
-static enum mr_status run_in_order(struct plan *pl, struct mr_error *err)
+static enum mr_status run_in_order(struct mr_pg_plan *pl, struct mr_error *err)
 {
     size_t row_count = pl->batch->row_count;
     size_t row = 0;
@@ -497,10 +341,10 @@ static bool all_are_upserts(const struct mr_table_batch *batch)
     return true;
 }
 
-static enum mr_status run_new(struct plan *pl, bool *done, struct mr_error *err)
+static enum mr_status run_new(struct mr_pg_plan *pl, bool *done, struct mr_error *err)
 {
     *done = false;
-    if (!pl->batch->all_new || pl->in_order || pl->batch->row_count < bulk_rows(pl->pg) || !may_copy_direct(pl) ||
+    if (!pl->batch->all_new || pl->in_order || pl->batch->row_count < mr_pg_bulk_rows(pl->pg) || !may_copy_direct(pl) ||
         !all_are_upserts(pl->batch))
         return MR_OK;
     uint32_t *rows = mr_arena_alloc(pl->ar, pl->batch->row_count * sizeof(*rows));
@@ -527,7 +371,7 @@ static enum mr_status empty_table(struct mr_pg *pg, const struct mr_pg_shape *sh
 
 /* ---- All ---- */
 
-static enum mr_status apply_rows(struct plan *pl, struct mr_error *err)
+static enum mr_status apply_rows(struct mr_pg_plan *pl, struct mr_error *err)
 {
     bool done;
 
@@ -535,10 +379,10 @@ static enum mr_status apply_rows(struct plan *pl, struct mr_error *err)
         MR_TRY(empty_table(pl->pg, pl->shape, err));
     if (pl->batch->row_count == 0)
         return MR_OK;
-    pl->in_order = must_keep_order(pl);
+    pl->in_order = mr_pg_must_keep_order(pl);
     MR_TRY(run_new(pl, &done, err));
     if (!done) {
-        sort_out(pl);
+        mr_pg_sort_out(pl);
         MR_TRY(pl->in_order ? run_in_order(pl, err) : run_keyed(pl, err));
     }
     /* Isolating a bad row: what a deferred constraint has to say must be said of this row, not at commit. */
@@ -550,7 +394,7 @@ static enum mr_status apply_rows(struct plan *pl, struct mr_error *err)
 enum mr_status mr_pg_apply(struct mr_sink *sink, struct mr_table_batch *batch, struct mr_error *err)
 {
     struct mr_pg *pg = mr_pg_of(sink);
-    struct plan pl = {.pg = pg, .batch = batch, .ar = pg->scratch};
+    struct mr_pg_plan pl = {.pg = pg, .batch = batch, .ar = pg->scratch};
     struct mr_error own = {0};
     struct mr_error *to = err ? err : &own;
 

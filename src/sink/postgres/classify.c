@@ -20,6 +20,7 @@ static const struct rule rules[] = {
     {"57", MR_E_ENV, "shutdown"},
     {"58", MR_E_ENV, "server_io"},
     {"25006", MR_E_ENV, "read_only"},
+    {"0A000", MR_E_ENV, "not_supported"}, /* of a stale prepared query it means SCHEMA: exec.c knows */
     {"28", MR_E_ENV, "authentication"},
     {"42501", MR_E_ENV, "no_rights"},
     {"55006", MR_E_ENV, "in_use"},
@@ -30,7 +31,6 @@ static const struct rule rules[] = {
     {"40", MR_E_BUSY, "busy"},
 
     /* the catalog is not what we thought */
-    {"0A000", MR_E_SCHEMA, "not_supported"}, /* "cached plan must not change result type" */
     {"22P03", MR_E_SCHEMA, "wrong_type"},    /* binary form of another type */
     {"26000", MR_E_SCHEMA, "no_statement"},
     {"3F000", MR_E_SCHEMA, "no_schema"},

@@ -10,12 +10,9 @@ static enum mr_status judge(struct mr_error *err, const PGresult *res, enum mr_s
         err->status = MR_E_BUSY; /* two instances made the same object at once: the catalog's own unique index speaks */
         return MR_E_BUSY;
     }
-    if (strcmp(err->native, "0A000") == 0) {
-        err->status = MR_E_ENV;
+    if (strcmp(err->native, "0A000") == 0)
         mr_error_hint(err, "something in the target depends on the column (a view, a rule, a generated column): drop it, or change the "
                            "column by hand; Millrace tries again");
-        return MR_E_ENV;
-    }
     return status;
 }
 

@@ -41,65 +41,36 @@ static void decimal_type(struct mr_type type, struct mr_buf *out)
         mr_buf_printf(out, "numeric(%ld,%ld)", precision, scale);
 }
 
+/* Types whose column type is one word; decimal and bits have parameters. */
+static const char *const plain_types[MR_TYPE_KINDS] = {
+    [MR_T_NONE] = "text",
+    [MR_T_BOOL] = "boolean",
+    [MR_T_INT16] = "smallint",
+    [MR_T_INT32] = "integer",
+    [MR_T_INT64] = "bigint",
+    [MR_T_FLOAT32] = "real",
+    [MR_T_FLOAT64] = "double precision",
+    [MR_T_TEXT] = "text",
+    [MR_T_BYTES] = "bytea",
+    [MR_T_DATE] = "date",
+    [MR_T_TIME] = "time",
+    [MR_T_DURATION] = "interval",
+    [MR_T_TIMESTAMP] = "timestamp",
+    [MR_T_TIMESTAMPTZ] = "timestamptz",
+    [MR_T_UUID] = "uuid",
+    [MR_T_JSON] = "jsonb",
+};
+
 void mr_pg_column_type(const struct mr_column *col, struct mr_buf *out)
 {
-    switch ((enum mr_type_kind)col->type.kind) {
-    case MR_T_BOOL:
-        mr_buf_append_z(out, "boolean");
-        return;
-    case MR_T_INT16:
-        mr_buf_append_z(out, "smallint");
-        return;
-    case MR_T_INT32:
-        mr_buf_append_z(out, "integer");
-        return;
-    case MR_T_INT64:
-        mr_buf_append_z(out, "bigint");
-        return;
-    case MR_T_DECIMAL:
+    if (col->type.kind == MR_T_DECIMAL)
         decimal_type(col->type, out);
-        return;
-    case MR_T_FLOAT32:
-        mr_buf_append_z(out, "real");
-        return;
-    case MR_T_FLOAT64:
-        mr_buf_append_z(out, "double precision");
-        return;
-    case MR_T_NONE:
-    case MR_T_TEXT:
-        mr_buf_append_z(out, "text");
-        return;
-    case MR_T_BYTES:
-        mr_buf_append_z(out, "bytea");
-        return;
-    case MR_T_DATE:
-        mr_buf_append_z(out, "date");
-        return;
-    case MR_T_TIME:
-        mr_buf_append_z(out, "time");
-        return;
-    case MR_T_DURATION:
-        mr_buf_append_z(out, "interval");
-        return;
-    case MR_T_TIMESTAMP:
-        mr_buf_append_z(out, "timestamp");
-        return;
-    case MR_T_TIMESTAMPTZ:
-        mr_buf_append_z(out, "timestamptz");
-        return;
-    case MR_T_UUID:
-        mr_buf_append_z(out, "uuid");
-        return;
-    case MR_T_BITS:
-        if (col->type.precision)
-            mr_buf_printf(out, "bit(%u)", (unsigned)col->type.precision);
-        else
-            mr_buf_append_z(out, "bit varying");
-        return;
-    case MR_T_JSON:
-        mr_buf_append_z(out, "jsonb");
-        return;
-    }
+    else if (col->type.kind == MR_T_BITS && col->type.precision)
+        mr_buf_printf(out, "bit(%u)", (unsigned)col->type.precision);
+    else if (col->type.kind == MR_T_BITS)
+        mr_buf_append_z(out, "bit varying");
+    else
+        mr_buf_append_z(out, plain_types[col->type.kind]);
 }
 
 struct mr_type mr_pg_type_of_column(struct mr_str native)

@@ -200,7 +200,11 @@ static enum mr_status run_statement(struct mr_pg *pg, enum mr_query id, struct q
     ExecStatusType status = PQresultStatus(*res);
     if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
         return MR_OK;
-    enum mr_status failed = mr_pg_fail(pg, *res, "a control query failed", err);
+    struct mr_error own = {0};
+    struct mr_error *to = err ? err : &own;
+    enum mr_status failed = mr_pg_fail(pg, *res, "a control query failed", to);
+    if (strcmp(to->native, "0A000") == 0) /* "cached plan must not change result type" */
+        failed = to->status = MR_E_SCHEMA;
     if (failed == MR_E_SCHEMA) /* the statement may be stale: make all of them anew */
         mr_pg_queries_forget(pg->queries);
     return failed;

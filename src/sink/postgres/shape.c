@@ -21,7 +21,8 @@ static const char table_sql[] =
     "  WHERE f.contype = 'f' AND f.confrelid = c.oid AND f.conrelid <> c.oid), "
     "EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' AND f.confrelid = c.oid), "
     "EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' AND f.confrelid = c.oid AND f.conrelid = c.oid), "
-    "EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.conrelid = c.oid AND f.condeferrable) "
+    "EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.conrelid = c.oid AND f.condeferrable), "
+    "row_security_active(c.oid) "
     "FROM pg_catalog.pg_class c WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p')";
 
 static const char columns_sql[] =
@@ -96,9 +97,8 @@ static enum mr_status fill_column(struct mr_pg_shape *shape, const struct mr_col
     return MR_OK;
 }
 
-static int find_column(const struct mr_pg_shape *shape, const struct mr_table *tbl, const PGresult *res, int row)
+static int find_column(const struct mr_table *tbl, const PGresult *res, int row)
 {
-    (void)shape;
     return PQgetisnull(res, row, 3) ? -1 : mr_table_find(tbl, cell(res, row, 3));
 }
 
@@ -110,7 +110,7 @@ static enum mr_pg_vacate judge_index(struct mr_pg_shape *shape, const struct mr_
     bool is_computed = false, can_null = false;
 
     for (int row = from; row < end; row++) {
-        int i = find_column(shape, tbl, res, row);
+        int i = find_column(tbl, res, row);
         if (i >= 0 && shape->columns[i].is_key)
             key_members++;
         else if (i >= 0)
@@ -120,7 +120,7 @@ static enum mr_pg_vacate judge_index(struct mr_pg_shape *shape, const struct mr_
     if (shape->key_count > 0 && key_members == shape->key_count)
         return MR_PG_VACATE_NONE; /* the key itself, or more than it: nothing that the key does not say already */
     for (int row = from; row < end; row++) {
-        int i = find_column(shape, tbl, res, row);
+        int i = find_column(tbl, res, row);
         if (i >= 0 && !shape->columns[i].is_key)
             shape->columns[i].is_unique = true;
     }
@@ -190,6 +190,7 @@ static enum mr_status read_shape(struct mr_pg *pg, struct mr_pg_shape *shape, co
     shape->may_truncate = is_true(res, 0, 2);
     shape->references_itself = is_true(res, 0, 4);
     shape->has_deferrable = is_true(res, 0, 5);
+    shape->has_row_security = is_true(res, 0, 6);
     MR_TRY(read_columns(pg, shape, tbl, oid, err));
     if (tbl->key_count > 0) {
         MR_TRY(mr_pg_query(pg, indexes_sql, 1, &oid, "cannot read the catalog", &indexes, err));

@@ -47,6 +47,7 @@ struct mr_pg_shape {
     bool may_truncate;             /* has the right, and no foreign key forbids it */
     bool references_itself;
     bool has_deferrable;           /* some constraint may speak only at commit */
+    bool has_row_security;         /* its policies hold for us: no COPY into the table */
     bool any_casts;
     enum mr_pg_vacate vacate;
     bool vacate_compares_all;      /* a partial or computed index: any changed column counts */
