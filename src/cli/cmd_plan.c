@@ -124,12 +124,12 @@ static void print_statements(struct telling *t, const struct mr_plan_table *tbl)
 
 static void print_columns(struct telling *t, const struct mr_plan_table *tbl)
 {
-    struct mr_grid *grid = mr_grid_create("|column|type|seen|first seen|notes");
+    struct mr_grid *grid = mr_grid_create("|column|type||seen|first seen|notes");
     struct mr_buf text = MR_BUF_INIT(1u << 20);
     for (size_t i = 0; i < tbl->column_count; i++) {
         const struct mr_plan_column *pc = &tbl->columns[i];
         mr_grid_add_z(grid, pc->is_altered ? "~" : pc->is_new ? "+" : " ");
-        mr_tracked_grid_row(grid, pc->column, &text);
+        mr_tracked_grid_row(grid, pc->column, &text, MR_STR(""));
     }
     mr_buf_append_char(out(t), '\n');
     mr_grid_print(grid, 4, out(t));

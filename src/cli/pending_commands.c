@@ -13,11 +13,6 @@ int mr_cmd_check(struct mr_cli_context *ctx)
     return not_built(ctx);
 }
 
-int mr_cmd_schema(struct mr_cli_context *ctx)
-{
-    return not_built(ctx);
-}
-
 int mr_cmd_dead_letters(struct mr_cli_context *ctx)
 {
     return not_built(ctx);

@@ -104,7 +104,7 @@ static bool path_shows(const struct mr_tracked_column *col)
     return !mr_str_eq(col->name, col->path) && col->path.len > 0;
 }
 
-void mr_tracked_grid_row(struct mr_grid *grid, const struct mr_tracked_column *col, struct mr_buf *scratch)
+void mr_tracked_grid_row(struct mr_grid *grid, const struct mr_tracked_column *col, struct mr_buf *scratch, struct mr_str native)
 {
     char type[32];
     mr_buf_clear(scratch);
@@ -116,6 +116,7 @@ void mr_tracked_grid_row(struct mr_grid *grid, const struct mr_tracked_column *c
     }
     mr_grid_add(grid, mr_buf_str(scratch));
     mr_grid_add_z(grid, col->type.kind == MR_T_NONE ? "-" : mr_type_text(col->type, type));
+    mr_grid_add(grid, native);
     mr_buf_clear(scratch);
     append_counts(scratch, col);
     mr_grid_add(grid, mr_buf_str(scratch));

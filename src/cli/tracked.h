@@ -11,8 +11,8 @@
 void mr_tracked_append_place(struct mr_buf *out, const struct mr_place *place);
 /* A source path as people read it: variants and columns of Millrace's own in words. */
 void mr_tracked_append_path(struct mr_buf *out, struct mr_str path);
-/* Five cells: name (path, where it differs), type, values seen by kind, first seen, notes. `scratch` is cleared. */
-void mr_tracked_grid_row(struct mr_grid *grid, const struct mr_tracked_column *col, struct mr_buf *scratch);
+/* Six cells: name (path, where it differs), type, type in the target, values seen by kind, first seen, notes. `scratch` is cleared. */
+void mr_tracked_grid_row(struct mr_grid *grid, const struct mr_tracked_column *col, struct mr_buf *scratch, struct mr_str native);
 /* Who says the type: "configured", "declared", "typed", "observed", "by hand". */
 const char *mr_tracked_origin(const struct mr_tracked_column *col);
 /* All that is known of a column, as members of the open object. */
