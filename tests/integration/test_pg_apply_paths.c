@@ -65,10 +65,10 @@ static struct mr_value any_number(struct random *r, struct mr_type type)
         return NUM(some[below(r, 9)]);
     }
     int64_t whole = below(r, 10000000);
-    char text[64];
+    char text[128];
     int len = snprintf(text, sizeof(text), "%s%lld", chance(r, 40) && whole ? "-" : "", (long long)whole);
     if (type.scale > 0)
-        snprintf(text + len, sizeof(text) - (size_t)len, ".%0*lld", type.scale, (long long)below(r, type.scale == 1 ? 10 : 100));
+        snprintf(text + len, sizeof(text) - (size_t)len, ".%0*lld", type.scale & 63, (long long)below(r, type.scale == 1 ? 10 : 100));
     return NUM(text_of("%s", text));
 }
 
