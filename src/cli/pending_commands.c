@@ -8,11 +8,6 @@ static int not_built(const struct mr_cli_context *ctx)
     return MR_EXIT_BUG;
 }
 
-int mr_cmd_check(struct mr_cli_context *ctx)
-{
-    return not_built(ctx);
-}
-
 int mr_cmd_dead_letters(struct mr_cli_context *ctx)
 {
     return not_built(ctx);

@@ -76,13 +76,15 @@ static void check_schema(struct asking *a, const char *subject_z, struct mr_str 
              NULL);
 }
 
-/* $1 schema, $2 table; all of them where $2 is null. Tables that cannot be written; is_owner decides about ALTER. */
+/* $1 schema, $2 table, null: the control tables. May they be written, may they be altered? */
 static const char tables_sql[] =
     "SELECT c.relname, bool_and(has_table_privilege(c.oid, p.name)), bool_and(pg_has_role(c.relowner, 'USAGE')), "
     "quote_ident(current_user) "
     "FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace, "
     "(VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE')) AS p (name) "
-    "WHERE n.nspname = $1 AND ($2::text IS NULL OR c.relname = $2) AND c.relkind IN ('r', 'p') GROUP BY 1 ORDER BY 1";
+    "WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') AND CASE WHEN $2::text IS NULL THEN c.relname IN ('meta', 'position', "
+    "'topic_fact', 'tracked_table', 'tracked_column', 'type_history', 'ddl_history', 'dead_letter') ELSE c.relname = $2 END "
+    "GROUP BY 1 ORDER BY 1";
 
 /* True if all that are there can be written (and altered, if that is wanted). */
 static bool check_tables(struct asking *a, const char *subject_z, struct mr_str schema, const char *table_z, bool wants_alter)
