@@ -68,29 +68,43 @@ static enum mr_status save_table(struct bring *b)
     return mr_control_table_save(b->gate->control, &row, b->err);
 }
 
-/* One history line for each column that is new or widened. */
-static enum mr_status save_history(struct bring *b, const struct mr_tracked_column *col, uint32_t index, bool *any)
+static enum mr_status add_history(struct bring *b, const struct mr_tracked_column *col, enum mr_type_event event,
+                                  struct mr_str from, struct mr_type to, const struct mr_place *place)
 {
-    bool is_known = index < b->rel->known_count;
-    bool is_widened = is_known && !mr_type_eq(b->rel->known[index], col->type);
-    if (is_known && !is_widened)
-        return MR_OK;
-    *any = true;
-    char from[32] = "", to[32];
-    const struct mr_place *place = is_widened ? &col->widened : &col->first;
+    char text[32];
     struct mr_type_history_row row = {
         .target_schema = b->rel->target_schema,
         .target_table = b->rel->target_table,
         .column = col->name,
         .path = col->path,
-        .event = is_widened ? MR_TYPE_EVENT_WIDENED : MR_TYPE_EVENT_CREATED,
-        .from_type = is_widened ? mr_str_z(mr_type_text(b->rel->known[index], from)) : (struct mr_str){0},
-        .to_type = mr_str_z(mr_type_text(col->type, to)),
+        .event = event,
+        .from_type = from,
+        .to_type = mr_str_z(mr_type_text(to, text)),
         .topic = place->topic,
         .partition = place->partition,
         .offset = place->offset,
     };
     return mr_control_type_history_add(b->gate->control, &row, 1, b->err);
+}
+
+/* History lines for a column that is new or widened. One that has widened within its first batch gets both. */
+static enum mr_status save_history(struct bring *b, const struct mr_tracked_column *col, uint32_t index, bool *any)
+{
+    bool is_known = index < b->rel->known_count;
+    struct mr_str none = {0};
+    char from[32];
+    if (is_known && mr_type_eq(b->rel->known[index], col->type))
+        return MR_OK;
+    *any = true;
+    if (is_known)
+        return add_history(b, col, MR_TYPE_EVENT_WIDENED, mr_str_z(mr_type_text(b->rel->known[index], from)), col->type,
+                           &col->widened);
+    bool has_widened = col->widened.topic.len > 0;
+    MR_TRY(add_history(b, col, MR_TYPE_EVENT_CREATED, none, has_widened ? col->widened_from : col->type, &col->first));
+    if (!has_widened)
+        return MR_OK;
+    return add_history(b, col, MR_TYPE_EVENT_WIDENED, mr_str_z(mr_type_text(col->widened_from, from)), col->type,
+                       &col->widened);
 }
 
 static enum mr_status save_columns(struct mr_gate *gate, struct mr_rel *rel, struct mr_arena *ar,
