@@ -80,9 +80,10 @@ class Connector:
     def failure(self):
         """Why it does not work any more, or None."""
         if self.process.poll() is not None:
-            return f"Kafka Connect has ended with {self.process.returncode}"
+            return f"Kafka Connect has ended with {self.process.returncode}\n{self.log()[-4000:]}"
         text = self.log()
-        return "the connector's task has failed" if "Task is being killed" in text or "Failed to create connector" in text else None
+        error = re.search(r".*ERROR.*(Task is being killed|Failed to create connector|Producer failure|will not recover)", text)
+        return f"the connector has failed\n{text[max(0, error.start() - 2000):error.end() + 4000]}" if error else None
 
     def stop(self):
         if self.process is None or self.process.poll() is not None:

@@ -152,7 +152,7 @@ class Live:
     def check(self):
         why = self.connector.failure()
         if why:
-            raise Failure(f"{why}\n{self.connector.log()[-5000:]}")
+            raise Failure(why)
         if self.workload.error is not None:
             raise Failure(f"the workload has failed: {self.workload.error!r}")
 

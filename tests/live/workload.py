@@ -128,8 +128,8 @@ class Items:
 
 
 class Workload(threading.Thread):
-    """Runs until stop(); then `error` is None, or what went wrong. Definitions change only while `may_change` is set: a connector that is
-    taking its snapshot cannot bear it."""
+    """Runs until stop(); then `error` is None, or what went wrong. Definitions change, and tables are truncated, only while `may_change` is
+    set: a connector that is taking its snapshot cannot bear it."""
 
     def __init__(self, url, database, seed, change_every):
         super().__init__(name="workload", daemon=True)
@@ -297,7 +297,7 @@ class Workload(threading.Thread):
                         self.change()
                         next_change = now + self.rnd.uniform(0.5, 1.5) * self.change_every
                 self.transaction()
-                if self.rnd.random() < 0.01:
+                if self.rnd.random() < 0.01 and self.may_change.is_set():
                     self.execute("TRUNCATE TABLE journal")
                     self.truncates += 1
                 time.sleep(self.rnd.choice([0, 0.01, 0.05, 0.2]))
