@@ -1,13 +1,15 @@
 """What the end-to-end tests share: the program, a target of each kind, and reading tables back.
 
-Environment: MILLRACE (the program), MILLRACE_TEST_PG (PostgreSQL URL, or a file that holds it), MILLRACE_TEST_KAFKA (file with the broker's
-address)."""
+Environment: MILLRACE (the program), MILLRACE_TEST_PG, MILLRACE_TEST_MARIADB, MILLRACE_TEST_MYSQL (URL, or a file that holds it), MILLRACE_TEST_KAFKA
+(file with the broker's address). Where a server cannot be had its fixture leaves a file `skipped` with the reason: the test ends with 77 then."""
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
+from urllib.parse import urlsplit
 
 from compare import Cell
 
@@ -20,7 +22,12 @@ def from_env(name):
         sys.exit(f"{name} is not set: run this through ctest, whose fixtures start the server")
     if os.path.exists(value):
         with open(value, encoding="utf-8") as f:
-            value = f.read().strip()
+            return f.read().strip()
+    reason = os.path.join(os.path.dirname(value), "skipped")
+    if os.path.exists(reason):
+        with open(reason, encoding="utf-8") as f:
+            print("SKIPPED:", f.read().strip())
+        sys.exit(77)
     return value
 
 
@@ -136,4 +143,69 @@ class Postgres:
         self.db.close()
 
 
-TARGETS = {"sqlite": Sqlite, "postgresql": Postgres}
+class MySql:
+    """Two databases of their own on the fixture's server: one for the tables, one for the control tables. Names in double quotes are understood."""
+    name = "mysql"
+    variable = "MILLRACE_TEST_MYSQL"
+    count = 0
+
+    def __init__(self, url=None):
+        import pymysql
+        MySql.count += 1
+        self.url = url or from_env(self.variable)
+        self.schema = f"t{os.getpid()}_{MySql.count}"
+        parts = urlsplit(self.url)
+        args = {"host": parts.hostname, "port": parts.port, "user": parts.username, "password": parts.password, "charset": "utf8mb4",
+                "autocommit": True, "init_command": "SET time_zone = '+00:00', sql_mode = 'ANSI_QUOTES,STRICT_ALL_TABLES'"}
+        self.db = pymysql.connect(**args)
+        self.plain = pymysql.connect(**args, conv=pymysql.converters.encoders)  # values as the server spells them
+
+    def args(self):
+        return ["--to", self.url, "--set", f"target.schema={self.schema}", "--set", f"target.control_schema={self.schema}_c"]
+
+    def query(self, sql, args=None, plain=False):
+        with (self.plain if plain else self.db).cursor() as cur:
+            cur.execute(sql, args)
+            return list(cur.fetchall())
+
+    def execute(self, sql, *args):
+        self.query(sql, args or None)
+
+    def tables(self):
+        return sorted(r[0] for r in self.query("SELECT table_name FROM information_schema.tables WHERE table_schema = %s", (self.schema,)))
+
+    def columns(self, table):
+        """(name, type); MariaDB's JSON, a text with a check, is told from a text."""
+        found = self.query("SELECT column_name, column_type FROM information_schema.columns WHERE table_schema = %s AND table_name = %s "
+                           "ORDER BY ordinal_position", (self.schema, table))
+        if not found:
+            return []
+        made = self.query('SHOW CREATE TABLE "{}"."{}"'.format(self.schema, table.replace('"', '""')))[0][1]
+        return [(n, "json" if f'json_valid("{n}")' in made else t) for n, t in found]
+
+    def rows(self, table):
+        columns = self.columns(table)
+        ident = lambda n: "`" + n.replace("`", "``") + "`"
+        cells = [f"LPAD(BIN({ident(n)} + 0), {t[4:-1]}, '0')" if t.startswith("bit(") else ident(n) for n, t in columns]
+        found = self.query(f"SELECT {', '.join(cells)} FROM {ident(self.schema)}.{ident(table)}", plain=True) if columns else []
+        return [{n: Cell(t, v) for (n, t), v in zip(columns, row)} for row in found]
+
+    def control(self, table, columns):
+        if not self.query("SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = %s", (self.schema + "_c", "millrace_" + table)):
+            return []
+        columns = re.sub(r"\bpartition\b", "`partition`", columns)
+        return self.query(f"SELECT {columns} FROM `{self.schema}_c`.`millrace_{table}` ORDER BY 1")
+
+    def close(self):
+        self.execute(f"DROP DATABASE IF EXISTS `{self.schema}`")
+        self.execute(f"DROP DATABASE IF EXISTS `{self.schema}_c`")
+        self.db.close()
+        self.plain.close()
+
+
+class MariaDb(MySql):
+    name = "mariadb"
+    variable = "MILLRACE_TEST_MARIADB"
+
+
+TARGETS = {"sqlite": Sqlite, "postgresql": Postgres, "mariadb": MariaDb, "mysql": MySql}
