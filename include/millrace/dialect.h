@@ -17,7 +17,7 @@ struct mr_server {
 
 struct mr_dialect {
     const char *name;          /* "postgresql", "sqlite" */
-    size_t max_ident;          /* bytes of an identifier */
+    size_t max_ident;          /* of an identifier: bytes, or characters (ident_in_characters) */
     bool ident_case_folds;     /* names that differ only in case are the same (SQLite, MySQL columns) */
     bool has_schemas;
     size_t max_columns;        /* of a table */
@@ -49,7 +49,11 @@ struct mr_dialect {
 
     /* Optional. */
     bool ident_folds_unicode;            /* ident_case_folds covers more than ASCII (MySQL) */
+    bool ident_in_characters;            /* max_ident counts characters (MySQL) */
+    bool ident_is_bmp;                   /* no character beyond U+FFFF, no blank at the end (MySQL) */
     const char *const *reserved_columns; /* names no column may have (PostgreSQL's xmin, ctid, …), NULL at the end */
+    /* Shall a column of a bounded native type become longer, for the lengths seen so far (col->max_len), or for its place in the key? */
+    bool (*wants_longer)(const struct mr_table *tbl, uint32_t column, const struct mr_catalog_table *now, struct mr_str native);
 };
 
 #endif

@@ -11,7 +11,7 @@ struct mr_sink;
 
 /* Named queries on the control tables: sql/<dialect>/<name>.sql, embedded at build. In the text `{name}` stands for the
  * quoted control table of that name ("millrace"."position", or "millrace_position"), `{control}` for the quoted control
- * schema (PostgreSQL). Parameters are $1 … $n (PostgreSQL), ?1 … ?n (SQLite). A file may hold several statements: they run in
+ * schema (PostgreSQL, MySQL), `{collation}` for MySQL's collation. Parameters are $1 … $n (PostgreSQL), ?1 … ?n (SQLite, MySQL). A file may hold several statements: they run in
  * order, all get the same parameters they name, the last one's rows count; outside a transaction they run in one of their own. Only
  * control_create has several statements in PostgreSQL. The list stands in sink_queries.def. */
 #define MR_CONTROL_LAYOUT_VERSION 1 /* of the control tables, as control_create makes them */
@@ -38,10 +38,11 @@ struct mr_sink_place {
 };
 
 struct mr_sink_ops {
-    const char *name;                 /* "postgresql", "sqlite" */
+    const char *name;                 /* "postgresql", "sqlite", "mysql" */
     const char *const *url_schemes;   /* "postgresql://", "postgres://"; NULL at the end */
     const struct mr_dialect *dialect;
     bool single_writer;               /* only one connection may write (SQLite): one applier */
+    bool ddl_commits;                 /* every DDL statement commits by itself (MySQL): the gate records around it. ddl leaves a transaction open */
 
     /* Check a URL's form and the options without connecting (CONFIG). */
     enum mr_status (*check_url)(const struct mr_config *cfg, struct mr_error *err);

@@ -114,7 +114,11 @@ static void split(struct ranges *r, size_t from, size_t end, int64_t row)
 
 static bool is_foreign_key_error(const struct mr_error *err)
 {
-    return strcmp(err->native, "23503") == 0 || strcmp(err->native, "787") == 0; /* SQLITE_CONSTRAINT_FOREIGNKEY */
+    static const char *const codes[] = {"23503", "1451", "1452", "787"}; /* PostgreSQL, MySQL, SQLITE_CONSTRAINT_FOREIGNKEY */
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (strcmp(err->native, codes[i]) == 0)
+            return true;
+    return false;
 }
 
 /* Rows of a table that missed their foreign key: tried once more when the other tables are in. */

@@ -14,6 +14,7 @@ struct bring {
     struct mr_catalog_table now;
     struct mr_ddl_step *steps;
     size_t step_count;
+    int64_t epoch;       /* the target's schema epoch as last committed */
     struct mr_arena *ar;
     struct mr_error *err;
 };
@@ -30,11 +31,21 @@ static struct mr_place place_of(const struct bring *b, const struct mr_ddl_step 
     return (struct mr_place){.partition = -1, .offset = -1};
 }
 
+/* Where DDL commits by itself, what is recorded of it is committed beside it. */
+static enum mr_status commit_so_far(struct bring *b)
+{
+    struct mr_sink *sink = b->gate->control;
+    MR_TRY(sink->ops->commit(sink, b->err));
+    b->epoch = b->gate->schema_epoch;
+    return sink->ops->begin(sink, b->err);
+}
+
 static enum mr_status run_step(struct bring *b, const struct mr_ddl_step *step)
 {
     struct mr_sink *sink = b->gate->control;
     struct mr_str statement = {0};
     MR_TRY(sink->ops->ddl(sink, step, &b->now, b->ar, &statement, b->err));
+    MR_FAULT("after_ddl_statement");
     struct mr_place place = place_of(b, step);
     struct mr_ddl_history_row row = {
         .target_schema = b->rel->target_schema,
@@ -48,7 +59,8 @@ static enum mr_status run_step(struct bring *b, const struct mr_ddl_step *step)
     };
     mr_log(MR_LOG_INFO, "ddl", MR_KV_STR("table", b->rel->target_table), MR_KV_STR("statement", statement),
            MR_KV_STR("reason", step->reason));
-    return mr_control_ddl_history_add(sink, &row, b->err);
+    MR_TRY(mr_control_ddl_history_add(sink, &row, b->err));
+    return sink->ops->ddl_commits ? commit_so_far(b) : MR_OK;
 }
 
 static enum mr_status save_table(struct bring *b)
@@ -161,6 +173,30 @@ static enum mr_status record_everything(struct bring *b)
     return MR_OK;
 }
 
+/* A length that `evolve: add` does not let grow is a value that the target refuses, not a reason to wait. */
+static void drop_longer(struct bring *b)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < b->step_count; i++)
+        if (!b->steps[i].longer || b->gate->cfg->evolve != MR_EVOLVE_ADD)
+            b->steps[kept++] = b->steps[i];
+    b->step_count = kept;
+}
+
+/* DDL that commits by itself is seen by everybody before it is on record. So first of all the table is on record as ours, and the epoch is raised:
+ * whoever wrote rows for the old shape finds at its commit that its plan is old, whatever the server made of those rows meanwhile. Ended
+ * anywhere from here on, the next attempt goes on with what the catalog holds then. */
+static enum mr_status announce(struct bring *b)
+{
+    if (!b->gate->control->ops->ddl_commits || b->step_count == 0)
+        return MR_OK;
+    MR_TRY(save_table(b));
+    MR_TRY(mr_control_raise_schema_epoch(b->gate->control, &b->gate->schema_epoch, b->err));
+    MR_TRY(commit_so_far(b));
+    MR_FAULT("before_ddl");
+    return MR_OK;
+}
+
 /* Inside the gate and its transaction: plan against the catalog, run, record. */
 static enum mr_status change_target(struct bring *b, bool *stale, bool *refused)
 {
@@ -176,7 +212,9 @@ static enum mr_status change_target(struct bring *b, bool *stale, bool *refused)
     b->rel->exists = b->now.exists;
     MR_TRY(mr_evolve_diff(b->want, &b->now, b->rel->created_by_us, sink->ops->dialect, b->ar, &b->steps,
                           &b->step_count, b->err));
+    drop_longer(b);
     MR_TRY(check_allowed(b, refused));
+    MR_TRY(announce(b));
     for (size_t i = 0; i < b->step_count; i++) {
         MR_TRY(run_step(b, &b->steps[i]));
         MR_FAULT("after_ddl_step");
@@ -187,7 +225,7 @@ static enum mr_status change_target(struct bring *b, bool *stale, bool *refused)
 static enum mr_status in_transaction(struct bring *b, bool *stale, bool *refused)
 {
     struct mr_sink *sink = b->gate->control;
-    int64_t epoch_before = b->gate->schema_epoch;
+    b->epoch = b->gate->schema_epoch;
     MR_TRY(sink->ops->begin(sink, b->err));
     enum mr_status status = change_target(b, stale, refused);
     if (status == MR_OK && !*stale)
@@ -195,7 +233,7 @@ static enum mr_status in_transaction(struct bring *b, bool *stale, bool *refused
     else
         sink->ops->rollback(sink);
     if (status != MR_OK && !*stale)
-        b->gate->schema_epoch = epoch_before;
+        b->gate->schema_epoch = b->epoch;
     MR_FAULT("after_ddl");
     return status;
 }

@@ -122,7 +122,8 @@ static void sanitise(struct mr_names *names, struct mr_str wanted)
     while (wanted.len > 0 && !out->overflow) {
         uint32_t c;
         size_t len = mr_utf8_decode(wanted, &c);
-        if (len == 0 || c == 0 || (c >= 0xD800 && c <= 0xDFFF))
+        bool is_beyond = names->dialect->ident_is_bmp && len > 0 && c > 0xFFFF;
+        if (len == 0 || c == 0 || (c >= 0xD800 && c <= 0xDFFF) || is_beyond)
             mr_buf_append_char(out, '_');
         else
             mr_buf_append(out, wanted.ptr, len);
@@ -131,6 +132,8 @@ static void sanitise(struct mr_names *names, struct mr_str wanted)
         wanted = mr_str_of(wanted.ptr + len, wanted.len - len);
     }
     out->overflow = false; /* beyond any identifier: it is cut and hashed anyway */
+    for (size_t i = out->len; names->dialect->ident_is_bmp && i > 0 && out->data[i - 1] == ' '; i--)
+        out->data[i - 1] = '_';
     if (out->len == 0)
         mr_buf_append_char(out, '_');
 }
@@ -145,15 +148,32 @@ static bool is_reserved(const struct mr_names *names, struct mr_str name)
     return false;
 }
 
+static bool fits(const struct mr_names *names, struct mr_str name)
+{
+    size_t length = names->dialect->ident_in_characters ? mr_utf8_count(name) : name.len;
+    return length <= names->dialect->max_ident;
+}
+
+/* Bytes of the longest beginning that leaves room for the suffix. */
+static size_t cut(const struct mr_names *names, struct mr_str clean)
+{
+    size_t max = names->dialect->max_ident > SUFFIX_LEN ? names->dialect->max_ident - SUFFIX_LEN : 0, at = 0;
+
+    if (!names->dialect->ident_in_characters)
+        return mr_utf8_cut(clean, max);
+    for (uint32_t c; max > 0 && at < clean.len; max--)
+        at += mr_utf8_decode(mr_str_of(clean.ptr + at, clean.len - at), &c);
+    return at;
+}
+
 static bool is_free(struct mr_names *names, struct mr_str name)
 {
-    return name.len <= names->dialect->max_ident && !is_reserved(names, name) && !holder(names, name);
+    return fits(names, name) && !is_reserved(names, name) && !holder(names, name);
 }
 
 /* The sanitised name, cut to leave room, and a hash of the path. `round` grows while hashes collide. */
 static struct mr_str substitute(struct mr_names *names, struct mr_str path, unsigned round)
 {
-    size_t max = names->dialect->max_ident;
     struct mr_str clean = mr_buf_str(&names->clean);
     char hex[9];
 
@@ -166,7 +186,7 @@ static struct mr_str substitute(struct mr_names *names, struct mr_str path, unsi
         mr_hash_hex8(mr_buf_str(&names->trial), hex);
     }
     mr_buf_clear(&names->trial);
-    mr_buf_append(&names->trial, clean.ptr, mr_utf8_cut(clean, max > SUFFIX_LEN ? max - SUFFIX_LEN : 0));
+    mr_buf_append(&names->trial, clean.ptr, cut(names, clean));
     mr_buf_append_char(&names->trial, '_');
     mr_buf_append(&names->trial, hex, 8);
     return mr_buf_str(&names->trial);

@@ -2,10 +2,12 @@
 #include <millrace/sink.h>
 
 extern const struct mr_sink_ops mr_sink_postgres;
+extern const struct mr_sink_ops mr_sink_mysql;
 extern const struct mr_sink_ops mr_sink_sqlite;
 
 const struct mr_sink_ops *const mr_sinks[] = {
     &mr_sink_postgres,
+    &mr_sink_mysql,
     &mr_sink_sqlite,
     NULL,
 };

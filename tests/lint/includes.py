@@ -42,6 +42,7 @@ LIBRARIES = {
     "librdkafka/rdkafka.h": ["source/"],
     "libpq-fe.h": ["sink/postgres/"],
     "mysql.h": ["sink/mysql/"],
+    "errmsg.h": ["sink/mysql/"],
     "sqlite3.h": ["sink/sqlite/"],
     "yaml.h": ["config/yaml.c"],
     "zlib.h": ["source/"],

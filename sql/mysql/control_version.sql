@@ -1,0 +1,1 @@
+SELECT layout_version FROM {meta}

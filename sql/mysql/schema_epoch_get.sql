@@ -1,0 +1,1 @@
+SELECT schema_epoch FROM {meta}

@@ -1,0 +1,256 @@
+/* Binding values: see bind.h. The server rounds fractions and cuts trailing blanks without a word, strict mode or not; so what a column cannot
+ * take exactly is found here. */
+#include "bind.h"
+
+#include <math.h>
+
+#include <millrace/base/decimal.h>
+#include <millrace/base/encode.h>
+#include <millrace/base/time.h>
+#include <millrace/base/utf8.h>
+
+#define MAX_TEXT ((size_t)0x3fff0000)
+
+static enum mr_status refuse(const struct mr_column *col, const char *why, struct mr_error *err)
+{
+    enum mr_status status =
+        mr_fail_data(err, MR_CODE_OUT_OF_RANGE, "column \"%.*s\" cannot hold the value: %s", MR_STR_FMT(col->name), why);
+    mr_error_field(err, col->path.ptr, col->path.len);
+    return status;
+}
+
+static enum mr_status too_long(const struct mr_column *col, struct mr_error *err)
+{
+    mr_fail(err, MR_E_SCHEMA, "a value is longer than column \"%.*s\"", MR_STR_FMT(col->name));
+    mr_my_set_code(err, MR_CODE_OUT_OF_RANGE);
+    mr_error_field(err, col->path.ptr, col->path.len);
+    return MR_E_SCHEMA;
+}
+
+/* ---- Texts ---- */
+
+static enum mr_status check_length(const struct mr_my_column *to, const struct mr_column *col, struct mr_str text, struct mr_error *err)
+{
+    bool by_characters = to->nat.base == MR_MY_CHAR || to->nat.base == MR_MY_VARCHAR;
+
+    if (to->nat.capacity > 0 && text.len > to->nat.capacity &&
+        (!by_characters || mr_utf8_count(text) > to->nat.capacity))
+        return too_long(col, err);
+    if (to->nat.base == MR_MY_CHAR && text.len > 0 && text.ptr[text.len - 1] == ' ')
+        return refuse(col, "CHAR forgets blanks at the end", err);
+    if (to->nat.base == MR_MY_BINARY && text.len != to->nat.capacity)
+        return refuse(col, "BINARY adds zeros at the end", err);
+    return MR_OK;
+}
+
+static enum mr_status canonical(const struct mr_column *col, struct mr_value v, bool as_json, struct mr_arena *ar, struct mr_str *out,
+                                struct mr_error *err)
+{
+    struct mr_buf text = MR_BUF_INIT(MAX_TEXT);
+
+    if (as_json)
+        mr_value_append_json(v, &text);
+    else
+        mr_value_append_text(v, &text);
+    enum mr_status status = mr_buf_check(&text, "a value", err);
+    if (status == MR_OK)
+        *out = mr_arena_copy(ar, mr_buf_str(&text));
+    else
+        mr_error_field(err, col->path.ptr, col->path.len);
+    mr_buf_free(&text);
+    return status;
+}
+
+static struct mr_str formatted(const char *text, size_t len, struct mr_arena *ar)
+{
+    return mr_arena_copy(ar, mr_str_of(text, len));
+}
+
+/* ---- Times ---- */
+
+static enum mr_status check_fraction(const struct mr_my_column *to, const struct mr_column *col, int64_t us, struct mr_error *err)
+{
+    int64_t unit = 1;
+    unsigned digits = to->nat.arg_count > 0 ? to->nat.args[0] : 0;
+
+    for (unsigned i = digits; i < 6; i++)
+        unit *= 10;
+    return us % unit == 0 ? MR_OK : refuse(col, "it would be rounded", err);
+}
+
+static enum mr_status bind_time(const struct mr_my_column *to, const struct mr_column *col, struct mr_value v, struct mr_arena *ar,
+                                struct mr_my_bound *out, struct mr_error *err)
+{
+    char text[MR_TIME_TEXT];
+    size_t len;
+
+    if (v.i == MR_TIME_INFINITY || v.i == MR_TIME_NEG_INFINITY)
+        return refuse(col, "it is infinite", err);
+    if (v.tag == MR_V_DATE) {
+        len = mr_format_date(v.i, text);
+    } else {
+        MR_TRY(check_fraction(to, col, v.i, err));
+        len = v.tag == MR_V_TIME || v.tag == MR_V_DURATION ? mr_format_time(v.i, false, text) :
+                                                             mr_format_timestamp(v.i, ' ', false, text);
+    }
+    out->text = formatted(text, len, ar);
+    return MR_OK;
+}
+
+/* ---- Numbers ---- */
+
+static enum mr_status check_digits(const struct mr_my_column *to, const struct mr_column *col, struct mr_str digits, struct mr_error *err)
+{
+    struct mr_decimal_info info;
+    uint32_t scale = to->nat.base == MR_MY_DECIMAL && to->nat.arg_count > 1 ? to->nat.args[1] : 0;
+
+    if (!mr_decimal_parse(digits, &info))
+        return refuse(col, "it is no number", err);
+    if ((to->nat.base == MR_MY_DECIMAL || mr_my_is_integer(&to->nat)) && info.frac_significant > scale)
+        return refuse(col, "it has more digits after the point", err);
+    if ((to->nat.base == MR_MY_DOUBLE || to->nat.base == MR_MY_FLOAT) && !mr_decimal_is_double(digits))
+        return refuse(col, "a double does not hold all of its digits", err);
+    return MR_OK;
+}
+
+/* A float32 is kept as the double that prints the same: 0.1, not 0.10000000149011612. Read back as a float it is the same. */
+static double float_for(const struct mr_my_column *to, const struct mr_column *col, double f)
+{
+    char text[32];
+    double shortest = f;
+
+    if (col->type.kind != MR_T_FLOAT32 || to->nat.base == MR_MY_FLOAT || (double)(float)f != f)
+        return f;
+    size_t len = mr_float_text((float)f, text);
+    return mr_parse_double(mr_str_of(text, len), &shortest) ? shortest : f;
+}
+
+static enum mr_status bind_real(const struct mr_my_column *to, const struct mr_column *col, double f, struct mr_arena *ar,
+                                struct mr_my_bound *out, struct mr_error *err)
+{
+    char text[32];
+
+    if (!isfinite(f))
+        return refuse(col, "it is not finite", err);
+    if (to->nat.base == MR_MY_FLOAT && (double)(float)f != f)
+        return refuse(col, "a FLOAT would round it", err);
+    out->real = float_for(to, col, f);
+    if (to->store != MR_MY_STORE_DECIMAL)
+        return MR_OK;
+    out->text = formatted(text, mr_double_text(f, text), ar);
+    return check_digits(to, col, out->text, err);
+}
+
+static long long bits_number(struct mr_str digits)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < digits.len; i++)
+        number = number << 1 | (digits.ptr[i] == '1');
+    return (long long)number;
+}
+
+/* ---- JSON ---- */
+
+static bool is_number_char(char c)
+{
+    return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
+}
+
+static bool number_is_exact(struct mr_str number)
+{
+    int64_t i;
+    uint64_t u;
+    return mr_parse_int64(number, &i) || mr_parse_uint64(number, &u) || mr_decimal_is_double(number);
+}
+
+bool mr_my_json_is_exact(struct mr_str json)
+{
+    for (size_t i = 0; i < json.len; i++) {
+        if (json.ptr[i] == '"') {
+            for (i++; i < json.len && json.ptr[i] != '"'; i++)
+                i += json.ptr[i] == '\\';
+            continue;
+        }
+        if (json.ptr[i] != '-' && (json.ptr[i] < '0' || json.ptr[i] > '9'))
+            continue;
+        size_t end = i + 1;
+        while (end < json.len && is_number_char(json.ptr[end]))
+            end++;
+        if (!number_is_exact(mr_str_of(json.ptr + i, end - i)))
+            return false;
+        i = end - 1;
+    }
+    return true;
+}
+
+static enum mr_status bind_json(const struct mr_my *my, const struct mr_column *col, struct mr_value v, struct mr_arena *ar,
+                                struct mr_my_bound *out, struct mr_error *err)
+{
+    if (v.tag == MR_V_JSON)
+        out->text = mr_value_str(v);
+    else
+        MR_TRY(canonical(col, v, true, ar, &out->text, err));
+    if (!my->is_mariadb && !mr_my_json_is_exact(out->text))
+        return refuse(col, "MySQL's JSON keeps numbers as 64-bit integers and doubles, and one of the document's is neither", err);
+    return MR_OK;
+}
+
+/* ---- All ---- */
+
+static enum mr_status bind_text(const struct mr_my_column *to, const struct mr_column *col, struct mr_value v, struct mr_arena *ar,
+                                struct mr_my_bound *out, struct mr_error *err)
+{
+    bool is_plain_time = !mr_my_is_text(&to->nat) && to->nat.base != MR_MY_ENUM &&
+                         (v.tag == MR_V_DATE || v.tag == MR_V_TIME || v.tag == MR_V_DURATION || v.tag == MR_V_TIMESTAMP ||
+                          v.tag == MR_V_TIMESTAMPTZ);
+
+    if (is_plain_time)
+        return bind_time(to, col, v, ar, out, err);
+    if (v.tag == MR_V_TEXT || v.tag == MR_V_BITS || v.tag == MR_V_JSON)
+        out->text = mr_value_str(v);
+    else
+        MR_TRY(canonical(col, v, false, ar, &out->text, err));
+    return check_length(to, col, out->text, err);
+}
+
+static enum mr_status wrong_tag(const struct mr_column *col, struct mr_value v, struct mr_error *err)
+{
+    return mr_fail(err, MR_E_BUG, "a cell of column \"%.*s\" has tag %u", MR_STR_FMT(col->name), (unsigned)v.tag);
+}
+
+enum mr_status mr_my_bind(const struct mr_my *my, const struct mr_my_column *to, const struct mr_column *col, struct mr_value v,
+                          struct mr_arena *ar, struct mr_my_bound *out, struct mr_error *err)
+{
+    *out = (struct mr_my_bound){.text = {"", 0}};
+    if (v.tag == MR_V_NULL || v.tag == MR_V_ABSENT) {
+        out->is_null = true;
+        return MR_OK;
+    }
+    if (v.tag == MR_V_UNAVAILABLE || v.tag == MR_V_INVALID)
+        return wrong_tag(col, v, err);
+    switch (to->store) {
+    case MR_MY_STORE_INT:
+        out->number = v.i;
+        return v.tag == MR_V_INT || v.tag == MR_V_BOOL ? MR_OK : wrong_tag(col, v, err);
+    case MR_MY_STORE_BITS:
+        if (v.tag != MR_V_BITS)
+            return wrong_tag(col, v, err);
+        out->number = bits_number(mr_value_str(v));
+        return v.len == (to->nat.arg_count > 0 ? to->nat.args[0] : 1) ? MR_OK : refuse(col, "another number of bits", err);
+    case MR_MY_STORE_DOUBLE:
+        return v.tag == MR_V_FLOAT ? bind_real(to, col, v.f, ar, out, err) : wrong_tag(col, v, err);
+    case MR_MY_STORE_DECIMAL:
+        if (v.tag == MR_V_FLOAT)
+            return bind_real(to, col, v.f, ar, out, err);
+        out->text = mr_value_str(v);
+        return v.tag == MR_V_NUMBER ? check_digits(to, col, out->text, err) : wrong_tag(col, v, err);
+    case MR_MY_STORE_TEXT:
+        return bind_text(to, col, v, ar, out, err);
+    case MR_MY_STORE_JSON:
+        return bind_json(my, col, v, ar, out, err);
+    case MR_MY_STORE_BYTES:
+        out->text = mr_value_str(v);
+        return v.tag == MR_V_BYTES ? check_length(to, col, out->text, err) : wrong_tag(col, v, err);
+    }
+    return wrong_tag(col, v, err);
+}

@@ -1,0 +1,259 @@
+/* A change of type. Where the server's own conversion gives what we would have written (an integer that gets wider, a text that gets longer) one
+ * MODIFY does it. Elsewhere (a DATETIME that becomes text has a T in the middle) the values go through an expression: a second column is added,
+ * filled, and takes the place of the first in one statement. Ended anywhere between, the next attempt goes through the same steps again. */
+#include "convert.h"
+
+#include <millrace/base/hash.h>
+
+#include "native.h"
+
+#define SHADOW_PREFIX "millrace_new_"
+
+void mr_my_shadow_name(struct mr_str column, struct mr_buf *out)
+{
+    char hex[9];
+    mr_hash_hex8(column, hex);
+    mr_buf_append_z(out, SHADOW_PREFIX);
+    mr_buf_append_z(out, hex);
+}
+
+static const struct mr_catalog_column *find_column(const struct mr_catalog_table *now, struct mr_str name)
+{
+    for (size_t i = 0; now && i < now->column_count; i++)
+        if (mr_str_eq(now->columns[i].name, name))
+            return &now->columns[i];
+    return NULL;
+}
+
+/* What the column is made of now; without a catalog (nothing of that name) a type of ours. */
+static struct mr_my_native native_now(const struct mr_ddl_step *step, const struct mr_catalog_table *now)
+{
+    const struct mr_column *col = &step->tbl->columns[step->column];
+    const struct mr_catalog_column *have = find_column(now, col->name);
+    struct mr_column before = {.type = step->from, .is_key = col->is_key};
+    struct mr_buf text = MR_BUF_INIT(256);
+
+    if (have)
+        return mr_my_native_parse(have->native);
+    mr_my_column_type(&before, &text);
+    struct mr_my_native nat = mr_my_native_parse(mr_buf_str(&text));
+    mr_buf_free(&text);
+    return nat;
+}
+
+/* Append `pattern` with every `$` replaced by the quoted column. */
+static void append_pattern(const char *pattern, struct mr_str column, struct mr_buf *out)
+{
+    for (const char *at = pattern; *at; at++) {
+        if (*at == '$')
+            mr_my_quote_ident(column, out);
+        else
+            mr_buf_append_char(out, *at);
+    }
+}
+
+#define WITHOUT_ZEROS(value) "TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM " value "))"
+#define WHOLE_SECONDS "TRIM(TRAILING '.000000' FROM CAST($ AS CHAR))"
+
+/* The canonical text (mr_value_append_text) of a column as an SQL expression; NULL where the server's own is the same. */
+static const char *text_pattern(const struct mr_my_native *nat)
+{
+    struct mr_type type = {0};
+
+    switch (nat->base) {
+    case MR_MY_TINYINT:
+        return nat->arg_count == 1 && nat->args[0] == 1 ? "CASE WHEN $ IS NULL THEN NULL WHEN $ THEN 'true' ELSE 'false' END" : NULL;
+    case MR_MY_DECIMAL: /* in the widest of all the zeros are the column's, not the value's */
+        type = MR_TYPE_DECIMAL((uint16_t)nat->args[0], (int16_t)(nat->arg_count > 1 ? nat->args[1] : 0));
+        return type.precision == MR_MY_MAX_DIGITS && type.scale == MR_MY_MAX_SCALE ? WITHOUT_ZEROS("$") : NULL;
+    case MR_MY_FLOAT:
+    case MR_MY_DOUBLE: /* plain digits where mr_double_text writes them, else its form of the exponent */
+        return "CASE WHEN ABS($) >= 1e-6 AND ABS($) < 1e21 THEN " WITHOUT_ZEROS("CAST($ AS DECIMAL(65,30))")
+               " ELSE CAST($ AS CHAR) END";
+    case MR_MY_BINARY:
+    case MR_MY_VARBINARY:
+    case MR_MY_BLOB:
+        return "REPLACE(TO_BASE64($), CHAR(10), '')";
+    case MR_MY_TIME:
+        return WHOLE_SECONDS;
+    case MR_MY_DATETIME:
+        return nat->is_utc ? "CONCAT(REPLACE(" WHOLE_SECONDS ", ' ', 'T'), 'Z')" : "REPLACE(" WHOLE_SECONDS ", ' ', 'T')";
+    case MR_MY_TIMESTAMP:
+        return "CONCAT(REPLACE(" WHOLE_SECONDS ", ' ', 'T'), 'Z')";
+    case MR_MY_OTHER:
+    case MR_MY_SMALLINT:
+    case MR_MY_MEDIUMINT:
+    case MR_MY_INT:
+    case MR_MY_BIGINT:
+    case MR_MY_CHAR:
+    case MR_MY_VARCHAR:
+    case MR_MY_TEXT:
+    case MR_MY_ENUM:
+    case MR_MY_DATE:
+    case MR_MY_YEAR:
+    case MR_MY_BIT:
+    case MR_MY_JSON:
+    case MR_MY_UUID:
+        break;
+    }
+    return NULL;
+}
+
+static void text_of(const struct mr_my_native *nat, struct mr_str column, struct mr_buf *out)
+{
+    const char *pattern = text_pattern(nat);
+
+    if (nat->base != MR_MY_BIT) {
+        append_pattern(pattern ? pattern : "CAST($ AS CHAR)", column, out);
+        return;
+    }
+    append_pattern("LPAD(BIN($ + 0), ", column, out);
+    mr_buf_printf(out, "%u, '0')", nat->arg_count > 0 ? nat->args[0] : 1);
+}
+
+static bool is_number(const struct mr_my_native *nat)
+{
+    return mr_my_is_integer(nat) || nat->base == MR_MY_DECIMAL || nat->base == MR_MY_FLOAT || nat->base == MR_MY_DOUBLE ||
+           nat->base == MR_MY_YEAR;
+}
+
+static void json_of(const struct mr_my_native *nat, struct mr_str column, bool is_mariadb, struct mr_buf *out)
+{
+    if (!is_mariadb)
+        mr_buf_append_z(out, "CAST(");
+    if (is_number(nat)) { /* a number of its own, not one that a JSON reader has made of digits */
+        if (is_mariadb || nat->base == MR_MY_TINYINT)
+            text_of(nat, column, out);
+        else
+            mr_my_quote_ident(column, out);
+    } else {
+        mr_buf_append_z(out, "JSON_QUOTE(");
+        text_of(nat, column, out);
+        mr_buf_append_char(out, ')');
+    }
+    if (!is_mariadb)
+        mr_buf_append_z(out, " AS JSON)");
+}
+
+/* The DECIMAL that holds what is wanted and what is there. False if there is none so wide: the column becomes text then, which loses nothing. */
+static bool merge_decimals(const struct mr_my_native *nat, struct mr_type wanted, struct mr_type *merged)
+{
+    struct mr_type made = mr_my_decimal(wanted);
+    int scale = nat->arg_count > 1 ? (int)nat->args[1] : 0, whole = (int)nat->args[0] - scale;
+
+    if (whole < made.precision - made.scale)
+        whole = made.precision - made.scale;
+    if (scale < made.scale)
+        scale = made.scale;
+    *merged = MR_TYPE_DECIMAL((uint16_t)(whole + scale), (int16_t)scale);
+    return whole + scale <= MR_MY_MAX_DIGITS;
+}
+
+/* Is it the text of the values that is wanted, or their JSON, and not what MODIFY makes of them? */
+bool mr_my_needs_shadow(const struct mr_ddl_step *step, const struct mr_catalog_table *now)
+{
+    const struct mr_column *col = &step->tbl->columns[step->column];
+    struct mr_my_native nat = native_now(step, now);
+
+    if (col->is_key || step->longer)
+        return false;
+    if (col->type.kind == MR_T_JSON)
+        return nat.base != MR_MY_JSON;
+    if (col->type.kind == MR_T_TEXT || col->type.kind == MR_T_NONE)
+        return text_pattern(&nat) || nat.base == MR_MY_BIT;
+    if (col->type.kind == MR_T_BITS)
+        return nat.base == MR_MY_BIT;
+    return false;
+}
+
+/* The column before it, so that the new one takes its place. */
+static void append_place(const struct mr_catalog_table *now, struct mr_str column, struct mr_buf *out)
+{
+    for (size_t i = 0; now && i < now->column_count; i++) {
+        if (!mr_str_eq(now->columns[i].name, column))
+            continue;
+        mr_buf_append_z(out, i ? " AFTER " : " FIRST");
+        if (i)
+            mr_my_quote_ident(now->columns[i - 1].name, out);
+        return;
+    }
+}
+
+static void render_shadow(const struct mr_ddl_step *step, const struct mr_catalog_table *now, const struct mr_server *server,
+                          struct mr_buf *out)
+{
+    const struct mr_table *tbl = step->tbl;
+    const struct mr_column *col = &tbl->columns[step->column];
+    struct mr_my_native nat = native_now(step, now);
+    struct mr_buf shadow = MR_BUF_INIT(256);
+
+    mr_my_shadow_name(col->name, &shadow);
+    if (!find_column(now, mr_buf_str(&shadow))) {
+        mr_my_alter_table(tbl, out);
+        mr_buf_append_z(out, " ADD COLUMN ");
+        mr_my_quote_ident(mr_buf_str(&shadow), out);
+        mr_buf_append_char(out, ' ');
+        mr_my_type_in_table(tbl, step->column, now, mr_my_collation(server), out);
+        mr_my_algorithm("INSTANT", out);
+        mr_buf_append_z(out, ";\n");
+    }
+    mr_buf_append_z(out, "UPDATE ");
+    mr_my_quote_table(tbl->schema, tbl->name, out);
+    mr_buf_append_z(out, " SET ");
+    mr_my_quote_ident(mr_buf_str(&shadow), out);
+    mr_buf_append_z(out, " = ");
+    if (col->type.kind == MR_T_JSON)
+        json_of(&nat, col->name, mr_my_is_mariadb(server), out);
+    else
+        text_of(&nat, col->name, out);
+    mr_buf_append_z(out, ";\n");
+    mr_my_alter_table(tbl, out);
+    mr_buf_append_z(out, " DROP COLUMN ");
+    mr_my_quote_ident(col->name, out);
+    mr_buf_append_z(out, ", CHANGE COLUMN ");
+    mr_my_quote_ident(mr_buf_str(&shadow), out);
+    mr_buf_append_char(out, ' ');
+    mr_my_quote_ident(col->name, out);
+    mr_buf_append_char(out, ' ');
+    mr_my_type_in_table(tbl, step->column, now, mr_my_collation(server), out);
+    append_place(now, col->name, out);
+    mr_my_algorithm("COPY", out);
+    mr_buf_free(&shadow);
+}
+
+static void wider_decimal(const struct mr_my_native *nat, const struct mr_column *col, const struct mr_server *server,
+                          struct mr_buf *out)
+{
+    struct mr_type merged;
+
+    if (merge_decimals(nat, col->type, &merged)) {
+        mr_buf_printf(out, "DECIMAL(%u,%d)", (unsigned)merged.precision, (int)merged.scale);
+    } else {
+        mr_buf_append_z(out, col->is_key ? "VARCHAR(80)" : "LONGTEXT");
+        mr_buf_append_z(out, " CHARACTER SET utf8mb4 COLLATE ");
+        mr_buf_append_z(out, mr_my_collation(server));
+    }
+    mr_buf_append_z(out, col->is_key ? " NOT NULL" : "");
+}
+
+void mr_my_render_alter(const struct mr_ddl_step *step, const struct mr_catalog_table *now, const struct mr_server *server,
+                        struct mr_buf *out)
+{
+    const struct mr_table *tbl = step->tbl;
+    const struct mr_column *col = &tbl->columns[step->column];
+    struct mr_my_native nat = native_now(step, now);
+
+    if (mr_my_needs_shadow(step, now)) {
+        render_shadow(step, now, server, out);
+        return;
+    }
+    mr_my_alter_table(tbl, out);
+    mr_buf_append_z(out, " MODIFY COLUMN ");
+    mr_my_quote_ident(col->name, out);
+    mr_buf_append_char(out, ' ');
+    if (nat.base == MR_MY_DECIMAL && col->type.kind == MR_T_DECIMAL)
+        wider_decimal(&nat, col, server, out);
+    else
+        mr_my_type_in_table(tbl, step->column, now, mr_my_collation(server), out);
+    mr_my_algorithm(mr_my_cost(step, server) == MR_COST_CATALOG ? (mr_my_is_mariadb(server) ? "INSTANT" : "INPLACE") : "COPY", out);
+}

@@ -1,0 +1,140 @@
+/* Running DDL steps. DDL waits for locks no longer than target.lock_timeout, so that it never queues everybody else up behind it. Every
+ * statement of DDL commits by itself: what the caller began goes on as a new transaction. Where the server cannot do with the algorithm that a
+ * statement names, the next one is taken; what is told is what ran. */
+#include "convert.h"
+#include "my.h"
+#include "native.h"
+
+#define NO_ALGORITHM "no_such_algorithm"
+
+static const char *const algorithms[] = {"INSTANT", "INPLACE", "COPY"};
+
+static enum mr_status set_lock_timeout(struct mr_my *my, int64_t ms, struct mr_error *err)
+{
+    int64_t seconds = ms / 1000 + (ms % 1000 != 0);
+    if (seconds < 1)
+        seconds = 1;
+    mr_buf_clear(&my->sql);
+    mr_buf_printf(&my->sql, "SET SESSION lock_wait_timeout = %lld", (long long)seconds);
+    return mr_my_run_built(my, "cannot set the lock timeout", err);
+}
+
+/* Errors whose plain class would be wrong for DDL. */
+static enum mr_status judge(struct mr_error *err, enum mr_status status)
+{
+    if (status == MR_E_BUSY && strcmp(err->native, "1205") == 0) /* the lock is held by somebody who may hold it for long */
+        status = err->status = MR_E_ENV;
+    if (strcmp(err->native, "1265") == 0 || strcmp(err->native, "1366") == 0 || strcmp(err->native, "1406") == 0)
+        status = err->status = MR_E_DATA; /* what is stored does not fit the new type */
+    return status;
+}
+
+/* The statement's algorithm replaced by the next one in the list; false if it names none or the last. */
+static bool next_algorithm(struct mr_str *sql, struct mr_arena *ar)
+{
+    for (size_t i = 0; i + 1 < sizeof(algorithms) / sizeof(algorithms[0]); i++) {
+        struct mr_str ending = mr_arena_printf(ar, ", ALGORITHM=%s", algorithms[i]);
+        if (!mr_str_ends(*sql, ending))
+            continue;
+        *sql = mr_arena_printf(ar, "%.*s, ALGORITHM=%s", (int)(sql->len - ending.len), sql->ptr, algorithms[i + 1]);
+        return true;
+    }
+    return false;
+}
+
+static enum mr_status run_one(struct mr_my *my, struct mr_str *sql, struct mr_arena *ar, struct mr_error *err)
+{
+    struct mr_error own = {0};
+    enum mr_status status;
+
+    do {
+        own = (struct mr_error){.row = -1};
+        status = mr_my_run(my, *sql, "cannot change the schema", &own);
+    } while (status == MR_E_ENV && strcmp(own.code, NO_ALGORITHM) == 0 && next_algorithm(sql, ar));
+    if (status == MR_OK)
+        return mr_my_go_on(my, err);
+    status = judge(&own, status);
+    if (err)
+        *err = own;
+    return status;
+}
+
+/* Up to the next ";\n" outside quotes, which are part of a name or a literal. */
+static size_t statement_length(struct mr_str sql)
+{
+    char quote = 0;
+    for (size_t i = 0; i < sql.len; i++) {
+        char c = sql.ptr[i];
+        if (quote)
+            quote = c == quote ? 0 : quote; /* a doubled one begins the quotes anew */
+        else if (c == '`' || c == '\'')
+            quote = c;
+        else if (c == ';' && i + 1 < sql.len && sql.ptr[i + 1] == '\n')
+            return i;
+    }
+    return sql.len;
+}
+
+/* A step is one statement, or several separated by ";\n". *text gets what ran. */
+static enum mr_status run_all(struct mr_my *my, struct mr_str sql, struct mr_arena *ar, struct mr_str *text, struct mr_error *err)
+{
+    struct mr_buf ran = MR_BUF_INIT(MR_MY_MAX_TEXT);
+    enum mr_status status = MR_OK;
+
+    while (status == MR_OK && sql.len > 0) {
+        size_t length = statement_length(sql), next = length < sql.len ? length + 2 : length;
+        struct mr_str one = mr_str_of(sql.ptr, length);
+        sql = mr_str_of(sql.ptr + next, sql.len - next);
+        status = run_one(my, &one, ar, err);
+        mr_buf_append_z(&ran, ran.len ? ";\n" : "");
+        mr_buf_append_str(&ran, one);
+    }
+    *text = mr_arena_copy(ar, mr_buf_str(&ran));
+    mr_buf_free(&ran);
+    return status;
+}
+
+/* A column that is to be replaced by another of its name would take its indexes with it. */
+static enum mr_status check_indexes(struct mr_my *my, const struct mr_table *tbl, struct mr_str column, struct mr_error *err)
+{
+    MR_MY_RESULT res = NULL;
+    MYSQL_ROW row;
+
+    mr_buf_clear(&my->sql);
+    mr_buf_append_z(&my->sql, "SELECT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = ");
+    mr_my_quote_text(tbl->schema, &my->sql);
+    mr_buf_append_z(&my->sql, " AND TABLE_NAME = ");
+    mr_my_quote_text(tbl->name, &my->sql);
+    mr_buf_append_z(&my->sql, " AND COLUMN_NAME = ");
+    mr_my_quote_text(column, &my->sql);
+    mr_buf_append_z(&my->sql, " LIMIT 1");
+    MR_TRY(mr_my_query_built(my, "cannot read the catalog", &res, err));
+    if (!res || !(row = mysql_fetch_row(res)))
+        return MR_OK;
+    struct mr_str index = mr_my_cell(res, row, 0);
+    enum mr_status status = mr_fail(err, MR_E_ENV, "column %.*s must get another type, and index %.*s holds it", MR_STR_FMT(column),
+                                    MR_STR_FMT(index));
+    mr_error_hint(err, "drop the index; Millrace tries again");
+    return status;
+}
+
+enum mr_status mr_my_ddl(struct mr_sink *sink, const struct mr_ddl_step *step, const struct mr_catalog_table *now, struct mr_arena *ar,
+                         struct mr_str *statement, struct mr_error *err)
+{
+    struct mr_my *my = mr_my_of(sink);
+    bool is_there = false;
+
+    mr_buf_clear(&my->sql);
+    mr_my_render(step, now, &my->server, &my->sql);
+    MR_TRY(mr_buf_check(&my->sql, "a statement", err));
+    struct mr_str sql = *statement = mr_arena_copy(ar, mr_buf_str(&my->sql));
+    if (step->kind == MR_DDL_CREATE_SCHEMA) /* CREATE DATABASE IF NOT EXISTS wants the right to create it even where it exists */
+        MR_TRY(mr_my_schema_exists(my, step->tbl->schema, &is_there, err));
+    if (is_there)
+        return MR_OK;
+    if (step->kind == MR_DDL_ALTER_TYPE && mr_my_needs_shadow(step, now))
+        MR_TRY(check_indexes(my, step->tbl, step->tbl->columns[step->column].name, err));
+    MR_TRY(set_lock_timeout(my, my->cfg->lock_timeout_ms, err));
+    MR_TRY(run_all(my, sql, ar, statement, err));
+    return mr_my_run_z(my, "SET SESSION lock_wait_timeout = DEFAULT", "cannot set the lock timeout", err);
+}

@@ -1,0 +1,279 @@
+/* The texts of the data statements: see statement.h. */
+#include "statement.h"
+
+#define NEW_ROW "mr_new" /* alias of the proposed row, where the server has one */
+
+struct builder {
+    const struct mr_my_spec *spec;
+    const struct mr_my_shape *shape;
+    struct mr_buf *out;
+    struct mr_my_param *params;
+    size_t param_count;
+};
+
+static void put(struct builder *b, const char *text_z)
+{
+    mr_buf_append_z(b->out, text_z);
+}
+
+static const struct mr_my_column *column(const struct builder *b, size_t i)
+{
+    return &b->shape->columns[i];
+}
+
+static bool is_set(const struct builder *b, size_t i)
+{
+    return mr_my_is_set(b->spec->cells[i]);
+}
+
+static void put_ident(struct builder *b, size_t i)
+{
+    mr_buf_append_str(b->out, column(b, i)->ident);
+}
+
+static void add_param(struct builder *b, size_t i, bool from_match)
+{
+    b->params[b->param_count++] = (struct mr_my_param){.from_match = from_match, .column = (uint32_t)i};
+}
+
+static void put_param(struct builder *b, size_t i, bool from_match)
+{
+    add_param(b, i, from_match);
+    put(b, "?");
+}
+
+static void put_target(struct builder *b)
+{
+    mr_buf_append_str(b->out, b->shape->target);
+}
+
+static void put_key_equal(struct builder *b)
+{
+    for (size_t k = 0; k < b->shape->key_count; k++) {
+        put(b, k ? " AND " : "");
+        put_ident(b, b->shape->key[k]);
+        put(b, " = ");
+        put_param(b, b->shape->key[k], false);
+    }
+}
+
+/* (?, …), (?, …): all columns, since what the row leaves out is NULL in a new row, whatever default somebody has set. */
+static void put_insert(struct builder *b)
+{
+    put(b, "INSERT INTO ");
+    put_target(b);
+    put(b, " (");
+    for (size_t i = 0; i < b->shape->column_count; i++) {
+        put(b, i ? ", " : "");
+        put_ident(b, i);
+        add_param(b, i, false);
+    }
+    put(b, ") VALUES ");
+    for (size_t row = 0; row < b->spec->rows; row++) {
+        put(b, row ? ", (" : "(");
+        for (size_t i = 0; i < b->shape->column_count; i++)
+            put(b, i ? ", ?" : "?");
+        put(b, ")");
+    }
+}
+
+/* Without anything to set the key is set to itself: the row stays as it is. */
+static void put_on_duplicate(struct builder *b)
+{
+    bool has_alias = mr_my_has_row_alias(b->spec->server), is_first = true;
+
+    put(b, has_alias ? " AS " NEW_ROW " ON DUPLICATE KEY UPDATE " : " ON DUPLICATE KEY UPDATE ");
+    for (size_t i = 0; i < b->shape->column_count; i++) {
+        if (column(b, i)->is_key || !is_set(b, i))
+            continue;
+        put(b, is_first ? "" : ", ");
+        put_ident(b, i);
+        put(b, has_alias ? " = " NEW_ROW "." : " = VALUES(");
+        put_ident(b, i);
+        put(b, has_alias ? "" : ")");
+        is_first = false;
+    }
+    if (!is_first)
+        return;
+    put_ident(b, b->shape->key[0]);
+    put(b, " = ");
+    put_target(b);
+    put(b, ".");
+    put_ident(b, b->shape->key[0]);
+}
+
+/* UPDATE … SET what the row sets; keys only where rows are matched by their content. Without anything to set a column is set to itself: the row
+ * must be found all the same. */
+static void put_update(struct builder *b, bool keys_too)
+{
+    bool is_first = true;
+
+    put(b, "UPDATE ");
+    put_target(b);
+    put(b, " SET ");
+    for (size_t i = 0; i < b->shape->column_count; i++) {
+        if (!is_set(b, i) || (column(b, i)->is_key && !keys_too))
+            continue;
+        put(b, is_first ? "" : ", ");
+        put_ident(b, i);
+        put(b, " = ");
+        put_param(b, i, false);
+        is_first = false;
+    }
+    if (is_first) {
+        put_ident(b, 0);
+        put(b, " = ");
+        put_ident(b, 0);
+    }
+    put(b, " WHERE ");
+}
+
+static void build_delete(struct builder *b)
+{
+    size_t keys = b->shape->key_count;
+
+    put(b, "DELETE FROM ");
+    put_target(b);
+    put(b, " WHERE ");
+    if (b->spec->rows == 1) {
+        put_key_equal(b);
+        return;
+    }
+    put(b, keys > 1 ? "(" : "");
+    for (size_t k = 0; k < keys; k++) {
+        put(b, k ? ", " : "");
+        put_ident(b, b->shape->key[k]);
+        add_param(b, b->shape->key[k], false);
+    }
+    put(b, keys > 1 ? ") IN (" : " IN (");
+    for (size_t row = 0; row < b->spec->rows; row++) {
+        put(b, row ? ", " : "");
+        put(b, keys > 1 ? "(" : "");
+        for (size_t k = 0; k < keys; k++)
+            put(b, k ? ", ?" : "?");
+        put(b, keys > 1 ? ")" : "");
+    }
+    put(b, ")");
+}
+
+static void build_look(struct builder *b)
+{
+    put(b, "SELECT 1 FROM ");
+    put_target(b);
+    put(b, " WHERE ");
+    put_key_equal(b);
+    put(b, " FOR UPDATE");
+}
+
+/* ---- Rows without a key ---- */
+
+/* JSON is compared as a document: MySQL's own type does it; MariaDB has the function from 10.7 on, before that the text must be the same. */
+static void put_same(struct builder *b, size_t i, bool from_match)
+{
+    bool is_json = column(b, i)->store == MR_MY_STORE_JSON, is_mariadb = mr_my_is_mariadb(b->spec->server);
+    bool is_normalized = is_json && is_mariadb && b->spec->server && b->spec->server->version >= 100700;
+
+    put(b, is_normalized ? "JSON_NORMALIZE(" : "");
+    put_ident(b, i);
+    put(b, is_normalized ? ") <=> JSON_NORMALIZE(" : is_json && !is_mariadb ? " <=> CAST(" : " <=> ");
+    put_param(b, i, from_match);
+    put(b, is_normalized ? ")" : is_json && !is_mariadb ? " AS JSON)" : "");
+}
+
+/* The columns that the event tells, NULL equal to NULL. */
+static void put_where_matched(struct builder *b)
+{
+    bool is_first = true;
+
+    for (size_t i = 0; i < b->shape->column_count; i++) {
+        if (!mr_my_is_set(b->spec->match[i]))
+            continue;
+        put(b, is_first ? "" : " AND ");
+        put_same(b, i, true);
+        is_first = false;
+    }
+    put(b, is_first ? "FALSE LIMIT 1" : " LIMIT 1"); /* a match that compares nothing matches nothing, not everything */
+}
+
+/* ---- Other unique indexes ---- */
+
+/* AND (NOT a <=> ? OR …), over the columns that an index may look at. False if the row sets none. */
+static bool put_changed(struct builder *b)
+{
+    bool is_first = true;
+
+    for (size_t i = 0; i < b->shape->column_count; i++) {
+        const struct mr_my_column *col = column(b, i);
+        if (col->is_key || !is_set(b, i) || !(col->is_unique || b->shape->vacate_compares_all))
+            continue;
+        put(b, is_first ? " AND (NOT (" : " OR NOT (");
+        put_same(b, i, false);
+        put(b, ")");
+        is_first = false;
+    }
+    put(b, is_first ? "" : ")");
+    return !is_first;
+}
+
+static bool build_vacate(struct builder *b)
+{
+    bool by_null = b->shape->vacate == MR_MY_VACATE_NULL, is_first = true;
+
+    put(b, by_null ? "UPDATE " : "DELETE FROM ");
+    put_target(b);
+    for (size_t i = 0; by_null && i < b->shape->column_count; i++) {
+        const struct mr_my_column *col = column(b, i);
+        if (!col->is_unique || col->is_key || col->not_null || !is_set(b, i))
+            continue;
+        put(b, is_first ? " SET " : ", ");
+        put_ident(b, i);
+        put(b, " = NULL");
+        is_first = false;
+    }
+    if (by_null && is_first)
+        return false;
+    put(b, " WHERE ");
+    put_key_equal(b);
+    return put_changed(b);
+}
+
+bool mr_my_statement(const struct mr_my_spec *spec, struct mr_buf *out, struct mr_my_param *params, size_t *count)
+{
+    struct builder b = {.spec = spec, .shape = spec->shape, .out = out, .params = params};
+    bool has_work = true;
+
+    switch (spec->kind) {
+    case MR_MY_UPSERT:
+        put_insert(&b);
+        put_on_duplicate(&b);
+        break;
+    case MR_MY_INSERT:
+        put_insert(&b);
+        break;
+    case MR_MY_UPDATE:
+        put_update(&b, false);
+        put_key_equal(&b);
+        break;
+    case MR_MY_DELETE:
+        build_delete(&b);
+        break;
+    case MR_MY_LOOK:
+        build_look(&b);
+        break;
+    case MR_MY_UPDATE_MATCH:
+        put_update(&b, true);
+        put_where_matched(&b);
+        break;
+    case MR_MY_DELETE_MATCH:
+        put(&b, "DELETE FROM ");
+        put_target(&b);
+        put(&b, " WHERE ");
+        put_where_matched(&b);
+        break;
+    case MR_MY_VACATE:
+        has_work = build_vacate(&b);
+        break;
+    }
+    *count = b.param_count;
+    return has_work;
+}
