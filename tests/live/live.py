@@ -25,8 +25,8 @@ from workload import SINGLE_PARTITION, Workload  # noqa: E402
 CONNECTOR_SECONDS = 90  # until the connector streams
 DRAIN_SECONDS = 90      # after the workload's end
 STOP_SECONDS = 40       # after SIGTERM; the program promises 30
-FAULTS = ["after_claim", "after_begin", "after_apply", "before_dead_letters", "before_positions", "before_commit", "after_commit", "after_ddl_step",
-          "after_ddl"]
+FAULTS = ["after_claim", "after_begin", "after_apply", "before_dead_letters", "before_positions", "before_commit", "after_commit",
+          "before_ddl", "after_ddl_statement", "after_ddl_step", "after_ddl"]
 
 
 class Instance:
