@@ -52,8 +52,10 @@ struct mr_dialect {
     bool ident_in_characters;            /* max_ident counts characters (MySQL) */
     bool ident_is_bmp;                   /* no character beyond U+FFFF, no blank at the end (MySQL) */
     const char *const *reserved_columns; /* names no column may have (PostgreSQL's xmin, ctid, …), NULL at the end */
-    /* Shall a column of a bounded native type become longer, for the lengths seen so far (col->max_len), or for its place in the key? */
-    bool (*wants_longer)(const struct mr_table *tbl, uint32_t column, const struct mr_catalog_table *now, struct mr_str native);
+    bool keeps_doubles;                  /* an observed decimal is a double while every number seen is one's, digit for digit (MySQL) */
+    /* Shall a column whose native type holds the type become wider for the values seen so far: a text longer (col->max_len), a double that is
+     * to keep the digits of a decimal (col->has_inexact) a decimal? */
+    bool (*wants_wider)(const struct mr_table *tbl, uint32_t column, const struct mr_catalog_table *now, struct mr_str native);
 };
 
 #endif

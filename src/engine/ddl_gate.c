@@ -173,12 +173,12 @@ static enum mr_status record_everything(struct bring *b)
     return MR_OK;
 }
 
-/* A length that `evolve: add` does not let grow is a value that the target refuses, not a reason to wait. */
-static void drop_longer(struct bring *b)
+/* A column that `evolve: add` does not let grow is a value that the target refuses, not a reason to wait. */
+static void drop_wider(struct bring *b)
 {
     size_t kept = 0;
     for (size_t i = 0; i < b->step_count; i++)
-        if (!b->steps[i].longer || b->gate->cfg->evolve != MR_EVOLVE_ADD)
+        if (!b->steps[i].wider || b->gate->cfg->evolve != MR_EVOLVE_ADD)
             b->steps[kept++] = b->steps[i];
     b->step_count = kept;
 }
@@ -212,7 +212,7 @@ static enum mr_status change_target(struct bring *b, bool *stale, bool *refused)
     b->rel->exists = b->now.exists;
     MR_TRY(mr_evolve_diff(b->want, &b->now, b->rel->created_by_us, sink->ops->dialect, b->ar, &b->steps,
                           &b->step_count, b->err));
-    drop_longer(b);
+    drop_wider(b);
     MR_TRY(check_allowed(b, refused));
     MR_TRY(announce(b));
     for (size_t i = 0; i < b->step_count; i++) {

@@ -61,17 +61,17 @@ static enum mr_status column_step(struct plan *plan, uint32_t index, struct mr_e
     if (have->generated)
         return refuse_generated(plan, col, err);
     bool holds = plan->dialect->native_holds(have->native, col->type);
-    bool longer = holds && plan->dialect->wants_longer && plan->dialect->wants_longer(plan->want, index, plan->now, have->native);
-    if (col->by_hand || (holds && !longer))
+    bool wider = holds && plan->dialect->wants_wider && plan->dialect->wants_wider(plan->want, index, plan->now, have->native);
+    if (col->by_hand || (holds && !wider))
         return MR_OK;
 
     struct mr_ddl_step *step = add_step(plan, MR_DDL_ALTER_TYPE);
     step->column = index;
     step->from = have->type;
-    step->longer = longer;
-    if (longer) {
-        step->reason = mr_arena_printf(plan->ar, "%.*s.%.*s: %u bytes do not fit %.*s", MR_STR_FMT(plan->want->name),
-                                       MR_STR_FMT(col->name), (unsigned)col->max_len, MR_STR_FMT(have->native));
+    step->wider = wider;
+    if (wider) {
+        step->reason = mr_arena_printf(plan->ar, "%.*s.%.*s: %.*s does not hold the values any more", MR_STR_FMT(plan->want->name),
+                                       MR_STR_FMT(col->name), MR_STR_FMT(have->native));
         return MR_OK;
     }
     if (have->type.kind == MR_T_NONE)

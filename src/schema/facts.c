@@ -45,6 +45,7 @@ static void number_facts(struct mr_str text, struct mr_facts *facts)
     }
     facts->int_digits = info.int_digits;
     facts->frac_digits = info.frac_digits;
+    facts->has_inexact = info.digits > DBL_DIG && !mr_decimal_is_double(text);
     if (info.frac_significant > 0) {
         facts->has_fraction = true;
         return;
@@ -87,6 +88,7 @@ struct mr_facts mr_facts_of(struct mr_value v)
     switch ((enum mr_tag)v.tag) {
     case MR_V_INT:
         whole_facts(magnitude(v.i), &facts);
+        facts.has_inexact = facts.max_abs > EXACT_IN_DOUBLE;
         break;
     case MR_V_NUMBER:
         number_facts(mr_value_str(v), &facts);
@@ -131,6 +133,7 @@ void mr_facts_add(struct mr_facts *into, const struct mr_facts *more)
     into->has_special |= more->has_special;
     into->has_fraction |= more->has_fraction;
     into->has_negative_time |= more->has_negative_time;
+    into->has_inexact |= more->has_inexact;
 }
 
 static bool int_fits(int64_t i, int64_t low, int64_t high)

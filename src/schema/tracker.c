@@ -239,6 +239,8 @@ void mr_tracker_restore(struct mr_tracker *tk, const struct mr_tracked_column *s
         return;
     struct mr_tk_column *col = mr_xcalloc(1, sizeof(*col));
     col->pub = *stored;
+    /* Not kept, but an integer that large may have been none of a double's. */
+    col->pub.facts.has_inexact = stored->facts.max_abs > MR_EXACT_IN_DOUBLE && stored->facts.max_abs != UINT64_MAX;
     col->pub.name = mr_tk_keep(stored->name);
     col->pub.path = mr_tk_keep(stored->path);
     col->pub.first.topic = keep_topic(tk, stored->first.topic);
@@ -372,6 +374,9 @@ struct mr_table *mr_tracker_publish(struct mr_tracker *tk)
             .by_hand = col->pub.by_hand,
             .native = mr_arena_copy(tbl->ar, col->native),
             .max_len = col->pub.facts.max_len,
+            .int_digits = col->pub.facts.int_digits,
+            .frac_digits = col->pub.facts.frac_digits,
+            .has_inexact = col->pub.facts.has_inexact,
         };
         col->published = col->pub.type;
     }

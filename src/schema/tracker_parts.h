@@ -12,6 +12,8 @@
 /* Texts and bytes up to here are taken by every target, in a column and in a key. */
 #define MR_SAFE_LEN (UINT32_C(1) << 20)
 #define MR_SAFE_KEY_LEN 255
+/* Every whole number up to here is a double's. */
+#define MR_EXACT_IN_DOUBLE (UINT64_C(1) << 53)
 
 struct mr_tk_column {
     struct mr_tracked_column pub;

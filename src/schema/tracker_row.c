@@ -14,6 +14,7 @@
 #include "facts.h"
 
 #define MAX_HINTS 8192
+#define EXACT_DIGITS 15               /* every number of so many digits is a double's */
 #define SAFE_DIGITS 30                /* decimals up to here fit every target's widest type */
 #define DAY_0001 INT64_C(-719162)     /* 0001-01-01 */
 #define DAY_9999 INT64_C(2932896)     /* 9999-12-31 */
@@ -85,7 +86,7 @@ void mr_tk_learn(struct mr_tracker *tk, uint32_t column, const struct mr_facts *
     if (sum.int_digits == have->int_digits && sum.frac_digits == have->frac_digits &&
         sum.max_abs == have->max_abs && sum.max_len == have->max_len &&
         sum.has_special == have->has_special && sum.has_fraction == have->has_fraction &&
-        sum.has_negative_time == have->has_negative_time)
+        sum.has_negative_time == have->has_negative_time && sum.has_inexact == have->has_inexact)
         return;
     remember(tk, column);
     *have = sum;
@@ -170,6 +171,7 @@ static void learn_whole(struct mr_tracker *tk, uint32_t column, uint64_t abs)
 
     remember(tk, column);
     facts->max_abs = abs;
+    facts->has_inexact |= abs > MR_EXACT_IN_DOUBLE;
     for (; abs >= 10; abs /= 10)
         digits++;
     if (digits > facts->int_digits)
@@ -212,6 +214,8 @@ static bool number_fast(struct mr_tracker *tk, const struct mr_tk_column *col, u
     struct mr_decimal_info info;
     struct mr_type type = col->pub.type;
 
+    if (type.open && v.len > EXACT_DIGITS && !col->pub.facts.has_inexact && tk->dialect->keeps_doubles)
+        return false; /* the slow path learns whether a double holds it */
     if (type.kind != MR_T_DECIMAL || v.len > SAFE_DIGITS || !mr_decimal_parse(mr_value_str(v), &info) ||
         info.int_digits + info.frac_digits > SAFE_DIGITS)
         return false;

@@ -17,6 +17,9 @@ struct mr_column {
     bool by_hand;          /* type was changed by hand in the target: respected, never altered */
     struct mr_str native;  /* the type's text in the target's catalog; "" before it exists */
     uint32_t max_len;      /* longest text or bytes seen; sizes key columns */
+    uint32_t int_digits;   /* widest integer part and fraction of a number seen */
+    uint32_t frac_digits;
+    bool has_inexact;      /* some number seen is none that a double holds digit for digit */
 };
 
 struct mr_table {

@@ -45,7 +45,7 @@ struct mr_ddl_step {
     const struct mr_table *tbl; /* as wanted */
     uint32_t column;            /* index into tbl->columns */
     struct mr_type from;        /* ALTER_TYPE */
-    bool longer;                /* ALTER_TYPE: the type stays, there is to be room for longer values */
+    bool wider;                 /* ALTER_TYPE: the type stays, there is to be room for longer values or more digits */
     struct mr_str reason;       /* "orders.amount: decimal after int64" for ddl_history and plan */
 };
 

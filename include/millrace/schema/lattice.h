@@ -15,6 +15,7 @@ struct mr_facts {
     bool has_special;      /* NaN or an infinity was there */
     bool has_fraction;     /* a number that is not whole was there */
     bool has_negative_time; /* a TIME value outside 0…24 h */
+    bool has_inexact;      /* a number that no double holds digit for digit; not kept over a restart */
 };
 
 struct mr_facts mr_facts_of(struct mr_value v);

@@ -108,9 +108,20 @@ static enum mr_status check_digits(const struct mr_my_column *to, const struct m
         return refuse(col, "it is no number", err);
     if ((to->nat.base == MR_MY_DECIMAL || mr_my_is_integer(&to->nat)) && info.frac_significant > scale)
         return refuse(col, "it has more digits after the point", err);
-    if ((to->nat.base == MR_MY_DOUBLE || to->nat.base == MR_MY_FLOAT) && !mr_decimal_is_double(digits))
-        return refuse(col, "a double does not hold all of its digits", err);
+    if (to->nat.base == MR_MY_DECIMAL && info.int_digits > to->nat.args[0] - scale)
+        return refuse(col, "it has more digits before the point", err);
     return MR_OK;
+}
+
+/* A number in a column that is a double as long as that is enough. */
+static enum mr_status bind_digits_as_double(const struct mr_column *col, struct mr_str digits, struct mr_my_bound *out, struct mr_error *err)
+{
+    if (mr_decimal_is_double(digits) && mr_parse_double(digits, &out->real))
+        return MR_OK;
+    mr_fail(err, MR_E_SCHEMA, "a double does not hold all digits of a number for column \"%.*s\"", MR_STR_FMT(col->name));
+    mr_my_set_code(err, MR_CODE_OUT_OF_RANGE);
+    mr_error_field(err, col->path.ptr, col->path.len);
+    return MR_E_SCHEMA;
 }
 
 /* A float32 is kept as the double that prints the same: 0.1, not 0.10000000149011612. Read back as a float it is the same. */
@@ -238,6 +249,8 @@ enum mr_status mr_my_bind(const struct mr_my *my, const struct mr_my_column *to,
         out->number = bits_number(mr_value_str(v));
         return v.len == (to->nat.arg_count > 0 ? to->nat.args[0] : 1) ? MR_OK : refuse(col, "another number of bits", err);
     case MR_MY_STORE_DOUBLE:
+        if (v.tag == MR_V_NUMBER)
+            return bind_digits_as_double(col, mr_value_str(v), out, err);
         return v.tag == MR_V_FLOAT ? bind_real(to, col, v.f, ar, out, err) : wrong_tag(col, v, err);
     case MR_MY_STORE_DECIMAL:
         if (v.tag == MR_V_FLOAT)

@@ -140,6 +140,7 @@ static const struct rule rules[] = {
     {1748, MR_E_DATA, MR_CODE_CONSTRAINT},
     {1761, MR_E_DATA, MR_CODE_CONSTRAINT},
     {1762, MR_E_DATA, MR_CODE_CONSTRAINT},
+    {1916, MR_E_DATA, MR_CODE_OUT_OF_RANGE},
     {3140, MR_E_DATA, MR_CODE_REFUSED}, /* a text that its JSON reader does not take */
     {3141, MR_E_DATA, MR_CODE_REFUSED},
     {3150, MR_E_DATA, MR_CODE_TOO_LARGE},

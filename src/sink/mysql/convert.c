@@ -53,6 +53,9 @@ static void append_pattern(const char *pattern, struct mr_str column, struct mr_
 }
 
 #define WITHOUT_ZEROS(value) "TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM " value "))"
+/* Of a small number that the server writes without exponent: what stands behind the point, and that without the zeros before it. */
+#define SMALL_FRACTION "SUBSTRING_INDEX(CAST(ABS($) AS CHAR), '.', -1)"
+#define SMALL_DIGITS "TRIM(LEADING '0' FROM " SMALL_FRACTION ")"
 #define WHOLE_SECONDS "TRIM(TRAILING '.000000' FROM CAST($ AS CHAR))"
 
 /* The canonical text (mr_value_append_text) of a column as an SQL expression; NULL where the server's own is the same. */
@@ -69,7 +72,9 @@ static const char *text_pattern(const struct mr_my_native *nat)
     case MR_MY_FLOAT:
     case MR_MY_DOUBLE: /* plain digits where mr_double_text writes them, else its form of the exponent */
         return "CASE WHEN ABS($) >= 1e-6 AND ABS($) < 1e21 THEN " WITHOUT_ZEROS("CAST($ AS DECIMAL(65,30))")
-               " ELSE CAST($ AS CHAR) END";
+               " WHEN $ = 0 OR LOCATE('e', CAST($ AS CHAR)) > 0 THEN CAST($ AS CHAR)"
+               " ELSE CONCAT(IF($ < 0, '-', ''), LEFT(" SMALL_DIGITS ", 1), IF(CHAR_LENGTH(" SMALL_DIGITS ") > 1, '.', ''), SUBSTRING("
+               SMALL_DIGITS ", 2), 'e-', CHAR_LENGTH(" SMALL_FRACTION ") - CHAR_LENGTH(" SMALL_DIGITS ") + 1) END";
     case MR_MY_BINARY:
     case MR_MY_VARBINARY:
     case MR_MY_BLOB:
@@ -149,21 +154,37 @@ static bool merge_decimals(const struct mr_my_native *nat, struct mr_type wanted
     return whole + scale <= MR_MY_MAX_DIGITS;
 }
 
+static bool wants_text(const struct mr_column *col, const struct mr_my_native *nat)
+{
+    return col->type.kind == MR_T_TEXT || col->type.kind == MR_T_NONE || (col->type.kind == MR_T_BITS && nat->base == MR_MY_BIT);
+}
+
 /* Is it the text of the values that is wanted, or their JSON, and not what MODIFY makes of them? */
 bool mr_my_needs_shadow(const struct mr_ddl_step *step, const struct mr_catalog_table *now)
 {
     const struct mr_column *col = &step->tbl->columns[step->column];
     struct mr_my_native nat = native_now(step, now);
 
-    if (col->is_key || step->longer)
+    if (col->is_key || step->wider)
         return false;
     if (col->type.kind == MR_T_JSON)
         return nat.base != MR_MY_JSON;
-    if (col->type.kind == MR_T_TEXT || col->type.kind == MR_T_NONE)
-        return text_pattern(&nat) || nat.base == MR_MY_BIT;
-    if (col->type.kind == MR_T_BITS)
-        return nat.base == MR_MY_BIT;
-    return false;
+    return wants_text(col, &nat) && (text_pattern(&nat) || nat.base == MR_MY_BIT);
+}
+
+bool mr_my_makes_decimals_of_doubles(const struct mr_ddl_step *step, const struct mr_catalog_table *now)
+{
+    struct mr_my_native nat = native_now(step, now);
+    return (nat.base == MR_MY_DOUBLE || nat.base == MR_MY_FLOAT) && step->tbl->columns[step->column].type.kind == MR_T_DECIMAL;
+}
+
+void mr_my_find_lossy_double(const struct mr_ddl_step *step, struct mr_buf *out)
+{
+    struct mr_str column = step->tbl->columns[step->column].name;
+
+    mr_buf_append_z(out, "SELECT 1 FROM ");
+    mr_my_quote_table(step->tbl->schema, step->tbl->name, out);
+    append_pattern(" WHERE $ IS NOT NULL AND CAST(CAST($ AS DECIMAL(65,30)) AS DOUBLE) <> $ LIMIT 1", column, out);
 }
 
 /* The column before it, so that the new one takes its place. */
@@ -179,21 +200,45 @@ static void append_place(const struct mr_catalog_table *now, struct mr_str colum
     }
 }
 
-static void render_shadow(const struct mr_ddl_step *step, const struct mr_catalog_table *now, const struct mr_server *server,
-                          struct mr_buf *out)
+static void text_type(bool is_key, const struct mr_server *server, struct mr_buf *out)
 {
-    const struct mr_table *tbl = step->tbl;
-    const struct mr_column *col = &tbl->columns[step->column];
-    struct mr_my_native nat = native_now(step, now);
-    struct mr_buf shadow = MR_BUF_INIT(256);
+    mr_buf_append_z(out, is_key ? "VARCHAR(80)" : "LONGTEXT");
+    mr_buf_append_z(out, " CHARACTER SET utf8mb4 COLLATE ");
+    mr_buf_append_z(out, mr_my_collation(server));
+    mr_buf_append_z(out, is_key ? " NOT NULL" : "");
+}
 
-    mr_my_shadow_name(col->name, &shadow);
-    if (!find_column(now, mr_buf_str(&shadow))) {
+/* One change of type. */
+struct alter {
+    const struct mr_ddl_step *step;
+    const struct mr_catalog_table *now;
+    const struct mr_server *server;
+    struct mr_buf *out;
+    const struct mr_column *col;
+    struct mr_my_native nat;
+    bool to_text; /* instead of what the step says */
+};
+
+static void wanted_type(const struct alter *a)
+{
+    if (a->to_text)
+        text_type(false, a->server, a->out);
+    else
+        mr_my_type_in_table(a->step->tbl, a->step->column, a->now, mr_my_collation(a->server), a->out);
+}
+
+static void render_shadow(const struct alter *a)
+{
+    const struct mr_table *tbl = a->step->tbl;
+    struct mr_buf *out = a->out, shadow = MR_BUF_INIT(256);
+
+    mr_my_shadow_name(a->col->name, &shadow);
+    if (!find_column(a->now, mr_buf_str(&shadow))) {
         mr_my_alter_table(tbl, out);
         mr_buf_append_z(out, " ADD COLUMN ");
         mr_my_quote_ident(mr_buf_str(&shadow), out);
         mr_buf_append_char(out, ' ');
-        mr_my_type_in_table(tbl, step->column, now, mr_my_collation(server), out);
+        wanted_type(a);
         mr_my_algorithm("INSTANT", out);
         mr_buf_append_z(out, ";\n");
     }
@@ -202,58 +247,75 @@ static void render_shadow(const struct mr_ddl_step *step, const struct mr_catalo
     mr_buf_append_z(out, " SET ");
     mr_my_quote_ident(mr_buf_str(&shadow), out);
     mr_buf_append_z(out, " = ");
-    if (col->type.kind == MR_T_JSON)
-        json_of(&nat, col->name, mr_my_is_mariadb(server), out);
+    if (a->col->type.kind == MR_T_JSON)
+        json_of(&a->nat, a->col->name, mr_my_is_mariadb(a->server), out);
     else
-        text_of(&nat, col->name, out);
+        text_of(&a->nat, a->col->name, out);
     mr_buf_append_z(out, ";\n");
     mr_my_alter_table(tbl, out);
     mr_buf_append_z(out, " DROP COLUMN ");
-    mr_my_quote_ident(col->name, out);
+    mr_my_quote_ident(a->col->name, out);
     mr_buf_append_z(out, ", CHANGE COLUMN ");
     mr_my_quote_ident(mr_buf_str(&shadow), out);
     mr_buf_append_char(out, ' ');
-    mr_my_quote_ident(col->name, out);
+    mr_my_quote_ident(a->col->name, out);
     mr_buf_append_char(out, ' ');
-    mr_my_type_in_table(tbl, step->column, now, mr_my_collation(server), out);
-    append_place(now, col->name, out);
+    wanted_type(a);
+    append_place(a->now, a->col->name, out);
     mr_my_algorithm("COPY", out);
     mr_buf_free(&shadow);
 }
 
-static void wider_decimal(const struct mr_my_native *nat, const struct mr_column *col, const struct mr_server *server,
-                          struct mr_buf *out)
+static void wider_decimal(const struct alter *a)
 {
     struct mr_type merged;
 
-    if (merge_decimals(nat, col->type, &merged)) {
-        mr_buf_printf(out, "DECIMAL(%u,%d)", (unsigned)merged.precision, (int)merged.scale);
+    if (merge_decimals(&a->nat, a->col->type, &merged)) {
+        mr_buf_printf(a->out, "DECIMAL(%u,%d)", (unsigned)merged.precision, (int)merged.scale);
+        mr_buf_append_z(a->out, a->col->is_key ? " NOT NULL" : "");
     } else {
-        mr_buf_append_z(out, col->is_key ? "VARCHAR(80)" : "LONGTEXT");
-        mr_buf_append_z(out, " CHARACTER SET utf8mb4 COLLATE ");
-        mr_buf_append_z(out, mr_my_collation(server));
+        text_type(a->col->is_key, a->server, a->out);
     }
-    mr_buf_append_z(out, col->is_key ? " NOT NULL" : "");
+}
+
+static void render_modify(const struct alter *a)
+{
+    bool is_free = mr_my_cost(a->step, a->server) == MR_COST_CATALOG;
+
+    mr_my_alter_table(a->step->tbl, a->out);
+    mr_buf_append_z(a->out, " MODIFY COLUMN ");
+    mr_my_quote_ident(a->col->name, a->out);
+    mr_buf_append_char(a->out, ' ');
+    if (a->nat.base == MR_MY_DECIMAL && a->col->type.kind == MR_T_DECIMAL)
+        wider_decimal(a);
+    else
+        wanted_type(a);
+    mr_my_algorithm(!is_free ? "COPY" : mr_my_is_mariadb(a->server) ? "INSTANT" : "INPLACE", a->out);
+}
+
+static struct alter alter_of(const struct mr_ddl_step *step, const struct mr_catalog_table *now, const struct mr_server *server,
+                             struct mr_buf *out)
+{
+    return (struct alter){.step = step, .now = now, .server = server, .out = out, .col = &step->tbl->columns[step->column],
+                          .nat = native_now(step, now)};
 }
 
 void mr_my_render_alter(const struct mr_ddl_step *step, const struct mr_catalog_table *now, const struct mr_server *server,
                         struct mr_buf *out)
 {
-    const struct mr_table *tbl = step->tbl;
-    const struct mr_column *col = &tbl->columns[step->column];
-    struct mr_my_native nat = native_now(step, now);
+    struct alter a = alter_of(step, now, server, out);
 
-    if (mr_my_needs_shadow(step, now)) {
-        render_shadow(step, now, server, out);
-        return;
-    }
-    mr_my_alter_table(tbl, out);
-    mr_buf_append_z(out, " MODIFY COLUMN ");
-    mr_my_quote_ident(col->name, out);
-    mr_buf_append_char(out, ' ');
-    if (nat.base == MR_MY_DECIMAL && col->type.kind == MR_T_DECIMAL)
-        wider_decimal(&nat, col, server, out);
+    if (mr_my_needs_shadow(step, now))
+        render_shadow(&a);
     else
-        mr_my_type_in_table(tbl, step->column, now, mr_my_collation(server), out);
-    mr_my_algorithm(mr_my_cost(step, server) == MR_COST_CATALOG ? (mr_my_is_mariadb(server) ? "INSTANT" : "INPLACE") : "COPY", out);
+        render_modify(&a);
+}
+
+void mr_my_render_alter_to_text(const struct mr_ddl_step *step, const struct mr_catalog_table *now, const struct mr_server *server,
+                                struct mr_buf *out)
+{
+    struct alter a = alter_of(step, now, server, out);
+
+    a.to_text = true;
+    render_shadow(&a);
 }

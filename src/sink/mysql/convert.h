@@ -8,8 +8,15 @@ void mr_my_render_alter(const struct mr_ddl_step *step, const struct mr_catalog_
                         struct mr_buf *out);
 /* The name of the column into which the converted values go before they take the place of the old ones. */
 void mr_my_shadow_name(struct mr_str column, struct mr_buf *out);
+/* The same with the column as text, whatever the step says: nothing is lost that way. */
+void mr_my_render_alter_to_text(const struct mr_ddl_step *step, const struct mr_catalog_table *now, const struct mr_server *server,
+                                struct mr_buf *out);
 /* Does the step put converted values into a column of their own? */
 bool mr_my_needs_shadow(const struct mr_ddl_step *step, const struct mr_catalog_table *now);
+/* Does the step make decimals of doubles? A DECIMAL may not hold them: whether it does only the rows can tell. The query finds one that it does
+ * not. */
+bool mr_my_makes_decimals_of_doubles(const struct mr_ddl_step *step, const struct mr_catalog_table *now);
+void mr_my_find_lossy_double(const struct mr_ddl_step *step, struct mr_buf *out);
 
 /* render.c, for convert.c */
 void mr_my_alter_table(const struct mr_table *tbl, struct mr_buf *out);

@@ -118,15 +118,33 @@ static enum mr_status check_indexes(struct mr_my *my, const struct mr_table *tbl
     return status;
 }
 
+/* my->sql gets the step's text. Doubles that no DECIMAL holds, which would silently be rounded, become text. */
+static enum mr_status render(struct mr_my *my, const struct mr_ddl_step *step, const struct mr_catalog_table *now, struct mr_error *err)
+{
+    MR_MY_RESULT res = NULL;
+    bool is_lossy = false;
+
+    if (step->kind == MR_DDL_ALTER_TYPE && mr_my_makes_decimals_of_doubles(step, now)) {
+        mr_buf_clear(&my->sql);
+        mr_my_find_lossy_double(step, &my->sql);
+        MR_TRY(mr_my_query_built(my, "cannot look through the table", &res, err));
+        is_lossy = res && mysql_num_rows(res) > 0;
+    }
+    mr_buf_clear(&my->sql);
+    if (is_lossy && !step->tbl->columns[step->column].is_key)
+        mr_my_render_alter_to_text(step, now, &my->server, &my->sql);
+    else
+        mr_my_render(step, now, &my->server, &my->sql);
+    return mr_buf_check(&my->sql, "a statement", err);
+}
+
 enum mr_status mr_my_ddl(struct mr_sink *sink, const struct mr_ddl_step *step, const struct mr_catalog_table *now, struct mr_arena *ar,
                          struct mr_str *statement, struct mr_error *err)
 {
     struct mr_my *my = mr_my_of(sink);
     bool is_there = false;
 
-    mr_buf_clear(&my->sql);
-    mr_my_render(step, now, &my->server, &my->sql);
-    MR_TRY(mr_buf_check(&my->sql, "a statement", err));
+    MR_TRY(render(my, step, now, err));
     struct mr_str sql = *statement = mr_arena_copy(ar, mr_buf_str(&my->sql));
     if (step->kind == MR_DDL_CREATE_SCHEMA) /* CREATE DATABASE IF NOT EXISTS wants the right to create it even where it exists */
         MR_TRY(mr_my_schema_exists(my, step->tbl->schema, &is_there, err));

@@ -5,7 +5,7 @@
  *   bool                 TINYINT(1)
  *   int16 int32 int64    SMALLINT INT BIGINT
  *   decimal(p,s)         DECIMAL(p,s)                 at most 65 digits, 30 after the point
- *   decimal, digits open DECIMAL(65,30)
+ *   decimal, digits open DECIMAL(65,30)               seen in JSON alone: DOUBLE, while that holds every number digit for digit
  *   float32 float64      DOUBLE                       FLOAT shows six digits only; a float32 is the double with the same shortest text
  *   text                 LONGTEXT                     key: VARCHAR(n) within the 3,072 bytes of an index
  *   bytes                LONGBLOB                     key: VARBINARY(n)
@@ -80,9 +80,19 @@ struct mr_type mr_my_decimal(struct mr_type type)
     return MR_TYPE_DECIMAL((uint16_t)(whole + scale > 0 ? whole + scale : 1), (int16_t)scale);
 }
 
-static void decimal_type(struct mr_type type, struct mr_buf *out)
+bool mr_my_may_be_double(struct mr_type type)
 {
-    struct mr_type made = mr_my_decimal(type);
+    return type.kind == MR_T_DECIMAL && type.open && type.origin == MR_OBSERVED;
+}
+
+static void decimal_type(const struct mr_column *col, struct mr_buf *out)
+{
+    struct mr_type made = mr_my_decimal(col->type);
+
+    if (mr_my_may_be_double(col->type) && !col->has_inexact && !col->is_key) {
+        mr_buf_append_z(out, "DOUBLE");
+        return;
+    }
     mr_buf_printf(out, "DECIMAL(%u,%d)", (unsigned)made.precision, (int)made.scale);
 }
 
@@ -113,7 +123,7 @@ void mr_my_column_type(const struct mr_column *col, struct mr_buf *out)
         mr_buf_printf(out, col->type.kind == MR_T_BYTES ? "VARBINARY(%d)" : "VARCHAR(%d)",
                       col->type.kind == MR_T_BYTES ? MR_MY_MAX_KEY_BYTES : MR_MY_MAX_KEY_CHARS);
     else if (col->type.kind == MR_T_DECIMAL)
-        decimal_type(col->type, out);
+        decimal_type(col, out);
     else if (col->type.kind == MR_T_BITS && col->type.precision > 0 && col->type.precision <= 64)
         mr_buf_printf(out, "BIT(%u)", (unsigned)col->type.precision);
     else
@@ -202,7 +212,7 @@ static bool decimal_holds(const struct mr_my_native *nat, struct mr_type type)
     }
 }
 
-/* Texts and bytes of a bounded length hold what fits: mr_my_wants_longer speaks about lengths. */
+/* Texts and bytes of a bounded length hold what fits: mr_my_wants_wider speaks about lengths. */
 bool mr_my_native_holds(struct mr_str native, struct mr_type type)
 {
     struct mr_my_native nat = mr_my_native_parse(native);
@@ -226,7 +236,7 @@ bool mr_my_native_holds(struct mr_str native, struct mr_type type)
         return nat.arg_count == 0 && type.kind == MR_T_INT16;
     case MR_MY_DOUBLE:
         return nat.arg_count == 0 && (type.kind == MR_T_FLOAT32 || type.kind == MR_T_FLOAT64 || type.kind == MR_T_INT16 ||
-                                      type.kind == MR_T_INT32);
+                                      type.kind == MR_T_INT32 || mr_my_may_be_double(type));
     case MR_MY_CHAR: /* it forgets trailing blanks */
         return type.kind == MR_T_UUID && nat.capacity >= 36;
     case MR_MY_VARCHAR:
@@ -258,14 +268,23 @@ bool mr_my_native_holds(struct mr_str native, struct mr_type type)
     return false;
 }
 
+/* A DOUBLE becomes a DECIMAL when digits are to be kept that it does not; not where it has held a number that a DECIMAL cannot. */
+static bool wants_digits(const struct mr_column *col, const struct mr_my_native *nat)
+{
+    return nat->base == MR_MY_DOUBLE && mr_my_may_be_double(col->type) && (col->has_inexact || col->is_key) &&
+           col->int_digits <= MR_MY_MAX_DIGITS - MR_MY_MAX_SCALE && col->frac_digits <= MR_MY_MAX_SCALE;
+}
+
 /* `max_len` counts bytes, a VARCHAR characters: it may grow a little early. */
-bool mr_my_wants_longer(const struct mr_table *tbl, uint32_t column, const struct mr_catalog_table *now, struct mr_str native)
+bool mr_my_wants_wider(const struct mr_table *tbl, uint32_t column, const struct mr_catalog_table *now, struct mr_str native)
 {
     const struct mr_column *col = &tbl->columns[column];
     struct mr_my_native nat = mr_my_native_parse(native);
     bool is_text = mr_my_is_text(&nat) && (col->type.kind == MR_T_TEXT || col->type.kind == MR_T_JSON);
     bool is_bytes = mr_my_is_bytes(&nat) && col->type.kind == MR_T_BYTES;
 
+    if (wants_digits(col, &nat))
+        return true;
     if (!is_text && !is_bytes)
         return false;
     if (!col->is_key)
@@ -291,5 +310,6 @@ const struct mr_dialect mr_my_dialect = {
     .ident_folds_unicode = true,
     .ident_in_characters = true,
     .ident_is_bmp = true,
-    .wants_longer = mr_my_wants_longer,
+    .keeps_doubles = true,
+    .wants_wider = mr_my_wants_wider,
 };

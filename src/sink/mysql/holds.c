@@ -40,6 +40,8 @@ static enum mr_status number_holds(struct mr_type type, struct mr_value v, struc
         return MR_OK;
     if (!mr_decimal_parse(mr_value_str(v), &info))
         return out_of_range(type, "it is no number, or its exponent is too large", err);
+    if (mr_my_may_be_double(type) && mr_decimal_is_double(mr_value_str(v)))
+        return MR_OK; /* the column may be a double; if it is not, the row finds out */
     if (info.int_digits > (uint32_t)(made.precision - made.scale) || info.frac_significant > (uint32_t)made.scale)
         return out_of_range(type, "a DECIMAL has at most 65 digits, 30 of them after the point", err);
     return MR_OK;

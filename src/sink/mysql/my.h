@@ -32,7 +32,7 @@ void mr_my_quote_text(struct mr_str text, struct mr_buf *out);
 void mr_my_column_type(const struct mr_column *col, struct mr_buf *out);
 struct mr_type mr_my_type_of_column(struct mr_str native);
 bool mr_my_native_holds(struct mr_str native, struct mr_type type);
-bool mr_my_wants_longer(const struct mr_table *tbl, uint32_t column, const struct mr_catalog_table *now, struct mr_str native);
+bool mr_my_wants_wider(const struct mr_table *tbl, uint32_t column, const struct mr_catalog_table *now, struct mr_str native);
 enum mr_status mr_my_holds(struct mr_type type, bool is_key, struct mr_value v, struct mr_error *err);
 void mr_my_render(const struct mr_ddl_step *step, const struct mr_catalog_table *now, const struct mr_server *server,
                   struct mr_buf *out);
@@ -41,6 +41,9 @@ enum mr_status mr_my_classify(const char *native_z, const char **code_z);
 
 /* The DECIMAL that a type becomes: never beyond 65 digits, 30 of them after the point. Digits open is the widest of all. */
 struct mr_type mr_my_decimal(struct mr_type type);
+/* Is it a decimal that JSON alone has told, and that a double may hold? Declared decimals, and those of a producer's own type (Decimal128), keep their
+ * digits from the start. */
+bool mr_my_may_be_double(struct mr_type type);
 
 /* ---- The server ---- */
 

@@ -202,7 +202,7 @@ enum mr_ddl_cost mr_my_cost(const struct mr_ddl_step *step, const struct mr_serv
     case MR_DDL_ADD_COLUMN:
         return MR_COST_CATALOG;
     case MR_DDL_ALTER_TYPE:
-        return step->longer && step->tbl->columns[step->column].is_key ? MR_COST_CATALOG : MR_COST_REWRITE;
+        return step->wider && step->tbl->columns[step->column].is_key ? MR_COST_CATALOG : MR_COST_REWRITE;
     case MR_DDL_REPLACE_KEY:
         break;
     }

@@ -30,7 +30,7 @@ static enum mr_my_store store_of(struct mr_type type, const struct mr_my_native 
     case MR_T_INT64:
         return MR_MY_STORE_INT;
     case MR_T_DECIMAL:
-        return MR_MY_STORE_DECIMAL;
+        return nat->base == MR_MY_DOUBLE || nat->base == MR_MY_FLOAT ? MR_MY_STORE_DOUBLE : MR_MY_STORE_DECIMAL;
     case MR_T_FLOAT32:
     case MR_T_FLOAT64:
         return is_number ? MR_MY_STORE_DECIMAL : MR_MY_STORE_DOUBLE;
