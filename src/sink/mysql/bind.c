@@ -116,7 +116,7 @@ static enum mr_status check_digits(const struct mr_my_column *to, const struct m
 /* A number in a column that is a double as long as that is enough. */
 static enum mr_status bind_digits_as_double(const struct mr_column *col, struct mr_str digits, struct mr_my_bound *out, struct mr_error *err)
 {
-    if (mr_decimal_is_double(digits) && mr_parse_double(digits, &out->real))
+    if (mr_my_is_double(digits) && mr_parse_double(digits, &out->real))
         return MR_OK;
     mr_fail(err, MR_E_SCHEMA, "a double does not hold all digits of a number for column \"%.*s\"", MR_STR_FMT(col->name));
     mr_my_set_code(err, MR_CODE_OUT_OF_RANGE);

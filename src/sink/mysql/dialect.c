@@ -89,7 +89,7 @@ static void decimal_type(const struct mr_column *col, struct mr_buf *out)
 {
     struct mr_type made = mr_my_decimal(col->type);
 
-    if (mr_my_may_be_double(col->type) && !col->has_inexact && !col->is_key) {
+    if (mr_my_may_be_double(col->type) && !col->has_inexact) {
         mr_buf_append_z(out, "DOUBLE");
         return;
     }
@@ -271,7 +271,7 @@ bool mr_my_native_holds(struct mr_str native, struct mr_type type)
 /* A DOUBLE becomes a DECIMAL when digits are to be kept that it does not; not where it has held a number that a DECIMAL cannot. */
 static bool wants_digits(const struct mr_column *col, const struct mr_my_native *nat)
 {
-    return nat->base == MR_MY_DOUBLE && mr_my_may_be_double(col->type) && (col->has_inexact || col->is_key) &&
+    return nat->base == MR_MY_DOUBLE && mr_my_may_be_double(col->type) && col->has_inexact &&
            col->int_digits <= MR_MY_MAX_DIGITS - MR_MY_MAX_SCALE && col->frac_digits <= MR_MY_MAX_SCALE;
 }
 

@@ -1,5 +1,6 @@
 /* Which values a column of MySQL or MariaDB can hold at all. What only the server can know (its own limit, a constraint) is left to it: its
  * answer is classified as data then. */
+#include <float.h>
 #include <math.h>
 
 #include <millrace/base/decimal.h>
@@ -13,6 +14,13 @@
 #define FIRST_DAY (-INT64_C(719162)) /* 0001-01-01 */
 #define LAST_DAY INT64_C(2932896)    /* 9999-12-31 */
 #define MAX_VALUE ((size_t)0x3fff0000) /* bytes: a packet of the protocol's largest size must hold the row */
+
+bool mr_my_is_double(struct mr_str digits)
+{
+    struct mr_decimal_info info;
+    return mr_decimal_is_double(digits) ||
+           (mr_decimal_parse(digits, &info) && info.digits <= DBL_DIG && mr_decimal_shows_double(digits));
+}
 
 static enum mr_status out_of_range(struct mr_type type, const char *why, struct mr_error *err)
 {
@@ -40,7 +48,7 @@ static enum mr_status number_holds(struct mr_type type, struct mr_value v, struc
         return MR_OK;
     if (!mr_decimal_parse(mr_value_str(v), &info))
         return out_of_range(type, "it is no number, or its exponent is too large", err);
-    if (mr_my_may_be_double(type) && mr_decimal_is_double(mr_value_str(v)))
+    if (mr_my_may_be_double(type) && mr_my_is_double(mr_value_str(v)))
         return MR_OK; /* the column may be a double; if it is not, the row finds out */
     if (info.int_digits > (uint32_t)(made.precision - made.scale) || info.frac_significant > (uint32_t)made.scale)
         return out_of_range(type, "a DECIMAL has at most 65 digits, 30 of them after the point", err);

@@ -44,6 +44,8 @@ struct mr_type mr_my_decimal(struct mr_type type);
 /* Is it a decimal that JSON alone has told, and that a double may hold? Declared decimals, and those of a producer's own type (Decimal128), keep their
  * digits from the start. */
 bool mr_my_may_be_double(struct mr_type type);
+/* Is the number a double's, digit for digit? Below the normal range a double's text has fewer digits than its value. */
+bool mr_my_is_double(struct mr_str digits);
 
 /* ---- The server ---- */
 
