@@ -2,8 +2,9 @@
 """The benchmark: `millrace backfill` of a generated stream beside the database alone, in alternating pairs of one run.
 
 Both sides of a pair start from the same copy of a seeded database and bring the same changes in; at the end their tables must be the same.
-The database alone is bench_raw: rows that are decoded already, binary COPY into a temporary table and INSERT … ON CONFLICT over one
-connection. A server of its own with fsync on is started for it and removed again.
+The database alone is for PostgreSQL bench_raw: rows that are decoded already, binary COPY into a temporary table and INSERT … ON CONFLICT over
+one connection; for MariaDB bench_raw_mariadb: INSERT … ON DUPLICATE KEY UPDATE with its rows bound as arrays. Servers of their own with fsync
+on are started for it and removed again.
 
 What is printed per case: rows/s of both sides (medians; millrace with its start, the database alone without), their ratio within the
 pairs (median, least and greatest), CPU per event of the client (millrace, user and system), of the server under millrace and under the raw
@@ -12,12 +13,12 @@ client, and millrace's largest resident size. See docs/performance.md.
 import argparse
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
+from bench_mariadb import MariaSide
+from measure import FORM, HEAD, measured, report
 from server import Server
 
 SEEDED = 200_000
@@ -32,6 +33,16 @@ CASES = [
     ("wide 50/50", "wide", "mixed", 40_000, SEEDED // 5, 1),
     ("MongoDB 50/50", "mongo", "mixed", 100_000, SEEDED, 1),
 ]
+MARIADB_CASES = [
+    ("MariaDB, narrow 50/50", "narrow", "mixed", 200_000, SEEDED, 1),
+    ("MariaDB, narrow 50/50, 2 app.", "narrow", "mixed", 200_000, SEEDED, 2),
+    ("MariaDB, narrow inserts", "narrow", "insert", 200_000, 0, 1),
+    ("MariaDB, narrow 10 % deletes", "narrow", "delete", 200_000, SEEDED, 1),
+    ("MariaDB, narrow hot keys", "narrow", "hot", 200_000, SEEDED, 1),
+    ("MariaDB, with schema 50/50", "narrow-schema", "mixed", 100_000, SEEDED, 1),
+    ("MariaDB, wide 50/50", "wide", "mixed", 40_000, SEEDED // 5, 1),
+    ("MariaDB, MongoDB 50/50", "mongo", "mixed", 100_000, SEEDED, 1),
+]
 # name, shape, load, events, seeded rows
 SQLITE_CASES = [
     ("SQLite, narrow 50/50", "narrow", "mixed", 200_000, SEEDED),
@@ -40,36 +51,56 @@ SQLITE_CASES = [
 SCHEMA, TABLE = "shop", "t"
 
 
-class Run:
-    """What one run of a client took."""
+class PostgresSide:
+    """PostgreSQL under millrace (database bench_mr) and under the raw client (bench_raw), both copies of a seeded template."""
 
-    def __init__(self, seconds, client_cpu, server_cpu, rss_kib):
-        self.seconds, self.client_cpu, self.server_cpu, self.rss_kib = seconds, client_cpu, server_cpu, rss_kib
+    def __init__(self, bench):
+        self.bench = bench
+        self.server = Server()
+        self.templates = {}
 
+    def template(self, shape, seeded):
+        """A database with the seeded table, as millrace makes it."""
+        name = f"seed_{shape}_{seeded}".replace("-", "_")
+        if name not in self.templates:
+            self.server.create(name)
+            events, _ = self.bench.stream(shape, "seed", 0, seeded)
+            self.bench.millrace(self.server.url(name), events)
+            self.server.sql(name, f'ALTER TABLE "{SCHEMA}"."{TABLE}" SET (autovacuum_enabled = off)', f'VACUUM ANALYZE "{SCHEMA}"."{TABLE}"')
+            self.templates[name] = True
+        return name
 
-def measured(command, server=None):
-    """Run a command to its end: (Run, its standard output). The standard error is shown if it fails."""
-    before = server.cpu_seconds() if server else 0
-    start = time.monotonic()
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        _, status, usage = os.wait4(child.pid, 0)
-        seconds = time.monotonic() - start
-        child.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        text = out.read().decode()
-        if child.returncode != 0:
-            err.seek(0)
-            sys.exit(f"{' '.join(command)}\nended with {child.returncode}:\n{err.read().decode()[-4000:]}")
-    cpu = usage.ru_utime + usage.ru_stime
-    return Run(seconds, cpu, server.cpu_seconds() - before if server else 0, usage.ru_maxrss), text
+    def fresh(self, name, template, emptied=False):
+        self.server.drop(name)
+        self.server.create(name, template)
+        if emptied:
+            self.server.sql(name, f'TRUNCATE "{SCHEMA}"."{TABLE}"')
+        self.server.sql("postgres", "CHECKPOINT")
+
+    def raw(self, shape, rows_file, template, emptied):
+        self.fresh("bench_raw", template, emptied)
+        run, text = measured([self.bench.tools.raw, self.server.url("bench_raw"), SCHEMA, TABLE, rows_file], self.server)
+        run.seconds = float(text.split()[1]) # without reading the file
+        return run
+
+    def loaded(self, events_file, template, appliers):
+        self.fresh("bench_mr", template)
+        return self.bench.millrace(self.server.url("bench_mr"), events_file, f"target.appliers={appliers}", server=self.server)
+
+    def contents(self, database):
+        """Number and hash of the table's rows, whatever the order of rows and columns."""
+        columns = self.server.sql(database, "SELECT string_agg(quote_ident(column_name), ', ' ORDER BY column_name) FROM "
+                                  f"information_schema.columns WHERE table_schema = '{SCHEMA}' AND table_name = '{TABLE}'")
+        return self.server.sql(database, f'SELECT count(*), sum(hashtextextended(ROW({columns})::text, 0)) FROM "{SCHEMA}"."{TABLE}"')
+
+    def close(self):
+        self.server.stop()
 
 
 class Bench:
     def __init__(self, tools, folder, scale, pairs):
         self.tools, self.folder, self.scale, self.pairs = tools, folder, scale, pairs
-        self.server = Server()
-        self.templates = {}
+        self.sides = {}
         self.files = {}
 
     def scaled(self, count):
@@ -85,6 +116,12 @@ class Bench:
             self.files[name] = (base + ".jsonl", base + ".rows")
         return self.files[name]
 
+    def side(self, kind):
+        """The servers start when they are needed."""
+        if kind not in self.sides:
+            self.sides[kind] = kind(self)
+        return self.sides[kind]
+
     def forget_streams(self):
         for paths in self.files.values():
             for path in paths:
@@ -97,63 +134,26 @@ class Bench:
             command += ["--set", setting]
         return measured(command + [events_file], server)[0]
 
-    def template(self, shape, seeded):
-        """A database with the seeded table, as millrace makes it."""
-        name = f"seed_{shape}_{seeded}".replace("-", "_")
-        if name not in self.templates:
-            self.server.create(name)
-            events, _ = self.stream(shape, "seed", 0, seeded)
-            self.millrace(self.server.url(name), events)
-            self.server.sql(name, f'ALTER TABLE "{SCHEMA}"."{TABLE}" SET (autovacuum_enabled = off)', f'VACUUM ANALYZE "{SCHEMA}"."{TABLE}"')
-            self.templates[name] = True
-        return name
-
-    def fresh(self, name, template, emptied=False):
-        self.server.drop(name)
-        self.server.create(name, template)
-        if emptied:
-            self.server.sql(name, f'TRUNCATE "{SCHEMA}"."{TABLE}"')
-        self.server.sql("postgres", "CHECKPOINT")
-
-    def raw(self, rows_file, template, emptied):
-        self.fresh("bench_raw", template, emptied)
-        run, text = measured([self.tools.raw, self.server.url("bench_raw"), SCHEMA, TABLE, rows_file], self.server)
-        run.seconds = float(text.split()[1]) # without reading the file
-        return run
-
-    def loaded(self, events_file, template, appliers):
-        self.fresh("bench_mr", template)
-        return self.millrace(self.server.url("bench_mr"), events_file, f"target.appliers={appliers}", server=self.server)
-
-    def contents(self, database):
-        """Number and hash of the table's rows, whatever the order of rows and columns."""
-        columns = self.server.sql(database, "SELECT string_agg(quote_ident(column_name), ', ' ORDER BY column_name) FROM "
-                                  f"information_schema.columns WHERE table_schema = '{SCHEMA}' AND table_name = '{TABLE}'")
-        return self.server.sql(database, f'SELECT count(*), sum(hashtextextended(ROW({columns})::text, 0)) FROM "{SCHEMA}"."{TABLE}"')
-
-    def check_equal(self, name):
-        ours, theirs = self.contents("bench_mr"), self.contents("bench_raw")
-        if ours != theirs or ours.startswith("0|"):
-            sys.exit(f"{name}: the tables differ: {ours} by millrace, {theirs} by the raw client")
-
-    def case(self, name, shape, load, events, seeded, appliers):
+    def case(self, kind, name, shape, load, events, seeded, appliers):
+        side = self.side(kind)
         events, seeded = self.scaled(events), self.scaled(seeded)
         events_file, rows_file = self.stream(shape, load, events, seeded)
         if load == "insert": # millrace makes the table; the raw client needs one, an empty one
-            ours, theirs = None, self.template(shape, max(seeded, 100))
+            ours, theirs = None, side.template(shape, max(seeded, 100))
         else:
-            ours = theirs = self.template(shape, seeded)
+            ours = theirs = side.template(shape, seeded)
+        runs = {"bench_raw": lambda: side.raw(shape, rows_file, theirs, load == "insert"),
+                "bench_mr": lambda: side.loaded(events_file, ours, appliers)}
         pairs = []
         for i in range(self.pairs):
-            if i % 2 == 0:
-                raw = self.raw(rows_file, theirs, load == "insert")
-                run = self.loaded(events_file, ours, appliers)
-            else:
-                run = self.loaded(events_file, ours, appliers)
-                raw = self.raw(rows_file, theirs, load == "insert")
-            if i == 0:
-                self.check_equal(name)
-            pairs.append((run, raw))
+            done, contents = {}, {}
+            for database in ("bench_raw", "bench_mr") if i % 2 == 0 else ("bench_mr", "bench_raw"):
+                done[database] = runs[database]()
+                if i == 0:
+                    contents[database] = side.contents(database)
+            if i == 0 and (contents["bench_mr"] != contents["bench_raw"] or contents["bench_mr"].startswith("0|")):
+                sys.exit(f"{name}: the tables differ: {contents['bench_mr']} by millrace, {contents['bench_raw']} by the raw client")
+            pairs.append((done["bench_mr"], done["bench_raw"]))
         report(name, events, pairs)
 
     def sqlite_case(self, name, shape, load, events, seeded):
@@ -171,37 +171,18 @@ class Bench:
         report(name, events, runs)
 
     def close(self):
-        self.server.stop()
-
-
-HEAD = ("case", "millrace rows/s", "raw rows/s", "ratio [least-greatest]", "client µs", "server µs", "raw server µs", "RSS MB")
-FORM = "{:<26} {:>15} {:>11} {:>24} {:>9} {:>9} {:>13} {:>7}"
-
-
-def report(name, events, pairs):
-    def median(values):
-        return statistics.median(values)
-
-    def micros(values):
-        return f"{median(values) / events * 1e6:.1f}"
-
-    runs, raws = [p[0] for p in pairs], [p[1] for p in pairs if p[1]]
-    cells = [name, f"{events / median([r.seconds for r in runs]):,.0f}", "", "", micros([r.client_cpu for r in runs]), "", "",
-             f"{max(r.rss_kib for r in runs) / 1024:.0f}"]
-    if raws:
-        ratios = [raw.seconds / run.seconds for run, raw in pairs]
-        cells[2] = f"{events / median([r.seconds for r in raws]):,.0f}"
-        cells[3] = f"{median(ratios):.2f} [{min(ratios):.2f}-{max(ratios):.2f}]"
-        cells[5] = micros([r.server_cpu for r in runs])
-        cells[6] = micros([r.server_cpu for r in raws])
-    print(FORM.format(*cells), flush=True)
+        for side in self.sides.values():
+            side.close()
 
 
 def smoke(bench):
     """The tools alone: every shape and load over a few rows, the tables compared."""
     for shape in ("narrow", "narrow-schema", "wide", "mongo"):
         for load in ("insert", "mixed", "delete", "hot"):
-            bench.case(f"{shape} {load}", shape, load, 600, 0 if load == "insert" else 300, 1 + (load == "mixed"))
+            events, seeded = 600, 0 if load == "insert" else 300
+            bench.case(PostgresSide, f"{shape} {load}", shape, load, events, seeded, 1 + (load == "mixed"))
+            if load in ("insert", "delete"): # the other two are parts of it
+                bench.case(MariaSide, f"MariaDB, {shape} {load}", shape, load, events, seeded, 1)
     bench.sqlite_case("SQLite", "narrow", "mixed", 600, 300)
 
 
@@ -210,6 +191,7 @@ def main():
     parser.add_argument("--millrace", required=True)
     parser.add_argument("--gen", required=True, help="bench_gen")
     parser.add_argument("--raw", required=True, help="bench_raw")
+    parser.add_argument("--raw-mariadb", required=True, help="bench_raw_mariadb")
     parser.add_argument("--folder", help="where streams and SQLite files are put; default: a temporary one")
     parser.add_argument("--pairs", type=int, help="pairs of a case; default: 5, of the first two cases 7")
     parser.add_argument("--quick", action="store_true", help="a quarter of the events, three pairs")
@@ -230,8 +212,11 @@ def main():
         for i, case in enumerate(CASES):
             if wanted in case[0]:
                 bench.pairs = pairs or (7 if i < 2 else 5)
-                bench.case(*case)
+                bench.case(PostgresSide, *case)
         bench.pairs = pairs or 5
+        for case in MARIADB_CASES:
+            if wanted in case[0]:
+                bench.case(MariaSide, *case)
         for case in SQLITE_CASES:
             if wanted in case[0]:
                 bench.sqlite_case(*case)
