@@ -7,6 +7,8 @@
 static struct mr_sink *sink;
 static struct mr_arena *ar;
 UNUSED static uint64_t table_ids;
+static struct mr_table *made[64]; /* by the test at hand */
+static size_t made_count;
 
 UNUSED static const char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static const char *text_of(const char *fmt, ...)
@@ -39,6 +41,8 @@ static int end_test(void **state)
     (void)state;
     sink->ops->destroy(sink);
     mr_arena_destroy(ar);
+    while (made_count > 0)
+        mr_table_unref(made[--made_count]);
     return 0;
 }
 
@@ -73,7 +77,8 @@ UNUSED static struct mr_table *table_of(const char *name, const struct col *cols
     tbl->columns = columns;
     tbl->column_count = count;
     tbl->key_columns = keys;
-    return tbl;
+    assert_true(made_count < sizeof(made) / sizeof(made[0]));
+    return made[made_count++] = tbl;
 }
 #define TABLE(name, ...)                                                                           \
     table_of(name, (const struct col[]){__VA_ARGS__}, sizeof((const struct col[]){__VA_ARGS__}) / sizeof(struct col))

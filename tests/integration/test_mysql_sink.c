@@ -1,0 +1,677 @@
+/* The MySQL sink against a real server, MariaDB or MySQL: values of every type, writing rows, transactions, errors. */
+#include <math.h>
+#include <pthread.h>
+
+#include <millrace/base/decimal.h>
+#include <millrace/base/time.h>
+
+#include "my_helper.h"
+
+#define DECIMAL_KEPT ((struct mr_type){.kind = MR_T_DECIMAL, .open = true, .origin = MR_TYPED})
+
+/* ---- Values ---- */
+
+static void assert_dump(const char *table, const char *expected)
+{
+    assert_string_equal(dump_of(table), expected);
+}
+
+static void test_values_of_every_type_come_back_exactly(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"b", MR_TYPE(MR_T_BOOL)}, {"i2", MR_TYPE(MR_T_INT16)},
+                                 {"i4", MR_TYPE(MR_T_INT32)}, {"i8", MR_TYPE(MR_T_INT64)}, {"d", MR_TYPE_DECIMAL(18, 2)},
+                                 {"dd", DECIMAL_KEPT}, {"f4", MR_TYPE(MR_T_FLOAT32)}, {"f8", MR_TYPE(MR_T_FLOAT64)},
+                                 {"t", MR_TYPE(MR_T_TEXT)}, {"by", MR_TYPE(MR_T_BYTES)}, {"da", MR_TYPE(MR_T_DATE)}, {"ti", MR_TYPE(MR_T_TIME)},
+                                 {"du", MR_TYPE(MR_T_DURATION)}, {"ts", MR_TYPE(MR_T_TIMESTAMP)}, {"tz", MR_TYPE(MR_T_TIMESTAMPTZ)},
+                                 {"u", MR_TYPE(MR_T_UUID)}, {"bi", MR_TYPE_BITS(5)}, {"bv", MR_TYPE_BITS(0)}, {"j", MR_TYPE(MR_T_JSON)});
+    create(tbl);
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(INT64_MIN), BOOL(1), INT(INT16_MIN), INT(INT32_MIN), INT(INT64_MAX), NUM("-1234567890123456.70"),
+        NUM("12345678901234567890123456789012345.000000000000000000000000000001"), FLOAT((double)0.1f), FLOAT(5e-324),
+        mr_value_text(MR_STR("a\0b ä\xf0\x9f\x98\x80 ")), BYTES("\0\xff\x80"), TIME(MR_V_DATE, mr_days_from_civil(1, 1, 1)),
+        TIME(MR_V_TIME, MR_US_PER_DAY), TIME(MR_V_DURATION, -INT64_C(3020398000000)),
+        TIME(MR_V_TIMESTAMP, mr_days_from_civil(9999, 12, 31) * MR_US_PER_DAY + MR_US_PER_DAY - 1), TIME(MR_V_TIMESTAMPTZ, -1),
+        mr_value_bytes(MR_V_UUID, MR_STR("\x01\x23\x45\x67\x89\xab\xcd\xef\x01\x23\x45\x67\x89\xab\xcd\xef")), BITS("10101"), BITS("0011"),
+        JSON("{\"a\":1}"));
+    ROW(rows, MR_ROW_UPSERT, INT(1), NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL, NIL);
+    apply(rows);
+    assert_string_equal(rows_text("SELECT id, b, i2, i4, i8, d, dd, f4, f8, HEX(t), HEX(`by`), da, ti, du, ts, tz, u, BIN(bi + 0), bv, "
+                                  "JSON_EXTRACT(j, '$.a') FROM s.t ORDER BY id"),
+                        "-9223372036854775808|1|-32768|-2147483648|9223372036854775807|-1234567890123456.70|"
+                        "12345678901234567890123456789012345.000000000000000000000000000001|0.1|5e-324|"
+                        "61006220C3A4F09F988020|00FF80|0001-01-01|24:00:00.000000|-838:59:58.000000|9999-12-31 23:59:59.999999|"
+                        "1969-12-31 23:59:59.999999|01234567-89ab-cdef-0123-456789abcdef|10101|0011|1\n"
+                        "1|-|-|-|-|-|-|-|-|-|-|-|-|-|-|-|-|-|-|-\n");
+}
+
+/* Doubles come back the same, bit for bit. */
+static void test_doubles_come_back_the_same(void **state)
+{
+    (void)state;
+    static const double numbers[] = {0.0, 1e300, -1.7976931348623157e308, 2.2250738585072014e-308, 1e-6, 1e-7, 123456789.12345678, 9007199254740993.0};
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"f", MR_TYPE(MR_T_FLOAT64)});
+    create(tbl);
+    struct rows *rows = rows_of(tbl);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        ROW(rows, MR_ROW_UPSERT, INT((int64_t)i), FLOAT(numbers[i]));
+    apply(rows);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        const char *have = rows_text(text_of("SELECT f FROM s.t WHERE id = %zu", i));
+        assert_true(strtod(have, NULL) == numbers[i]);
+    }
+}
+
+/* Case, accents and blanks at the end: keys that differ for the source never merge. */
+static void test_keys_are_told_apart_by_every_byte(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"a", "A", "ä", "Ä", "a ", "a  ", " a", "", " ", "ﬀ", "ff", "\xe2\x80\x8b", "ss", "ß"};
+    struct mr_table *tbl = TABLE("t", {"k", MR_TYPE(MR_T_TEXT), true}, {"v", MR_TYPE(MR_T_INT64)});
+    create(tbl);
+    size_t count = sizeof(keys) / sizeof(keys[0]);
+    struct rows *rows = rows_of(tbl);
+    for (size_t i = 0; i < count; i++)
+        ROW(rows, MR_ROW_UPSERT, TEXT(keys[i]), INT((int64_t)i));
+    apply(rows);
+    assert_string_equal(rows_text("SELECT COUNT(*), SUM(v) FROM s.t"), text_of("%zu|%zu\n", count, count * (count - 1) / 2));
+    rows = rows_of(tbl);
+    ROW(rows, MR_ROW_DELETE, TEXT("a"), ABSENT);
+    apply(rows);
+    assert_string_equal(rows_text("SELECT COUNT(*) FROM s.t"), text_of("%zu\n", count - 1));
+}
+
+/* ---- What the column would change ---- */
+
+static void assert_refused(struct rows *rows, const char *code, const char *message)
+{
+    struct mr_error err = {0};
+    assert_int_equal(try_apply(rows, &err), MR_E_DATA);
+    assert_string_equal(err.code, code);
+    if (!strstr(err.message, message))
+        fail_msg("\"%s\" does not say \"%s\"", err.message, message);
+    assert_int_equal(err.row, 0);
+}
+
+/* A table that was there: the server would round and cut without a word. */
+static void test_what_a_column_would_change_is_refused(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, dt datetime(3), de decimal(5,2), ch char(5), bi binary(3), fl float, ti time)");
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"dt", MR_TYPE(MR_T_TIMESTAMP)}, {"de", MR_TYPE_DECIMAL(5, 2)},
+                                 {"ch", MR_TYPE(MR_T_TEXT)}, {"bi", MR_TYPE(MR_T_BYTES)}, {"fl", MR_TYPE(MR_T_FLOAT32)},
+                                 {"ti", MR_TYPE(MR_T_DURATION)});
+    struct mr_value fine[] = {INT(1), TIME(MR_V_TIMESTAMP, 1000), NUM("1.50"), TEXT("a"), BYTES("abc"), FLOAT(0.5), TIME(MR_V_DURATION, MR_US_PER_SEC)};
+    static const struct {
+        size_t column;
+        struct mr_value v;
+        const char *message;
+    } bad[] = {
+        {1, {.tag = MR_V_TIMESTAMP, .i = 1}, "rounded"},
+        {2, {.tag = MR_V_NUMBER, .len = 5, .ptr = "1.505"}, "after the point"},
+        {2, {.tag = MR_V_NUMBER, .len = 4, .ptr = "1234"}, "before the point"},
+        {3, {.tag = MR_V_TEXT, .len = 2, .ptr = "a "}, "blanks"},
+        {4, {.tag = MR_V_BYTES, .len = 2, .ptr = "ab"}, "zeros"},
+        {5, {.tag = MR_V_FLOAT, .f = 0.1}, "FLOAT"},
+        {6, {.tag = MR_V_DURATION, .i = 1}, "rounded"},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct mr_value cells[7];
+        memcpy(cells, fine, sizeof(cells));
+        cells[bad[i].column] = bad[i].v;
+        struct rows *rows = rows_of(tbl);
+        add_match(rows, MR_ROW_UPSERT, cells, NULL);
+        assert_refused(rows, "out_of_range", bad[i].message);
+    }
+    struct rows *rows = rows_of(tbl);
+    add_match(rows, MR_ROW_UPSERT, fine, NULL);
+    apply(rows);
+}
+
+/* Too long may become long enough: it is the schema's matter first. */
+static void test_a_value_that_is_too_long_asks_for_a_new_plan(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, v varchar(3), w varbinary(3))");
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"v", MR_TYPE(MR_T_TEXT), false, 5}, {"w", MR_TYPE(MR_T_BYTES), false, 2});
+    struct rows *rows = rows_of(tbl);
+    struct mr_error err = {0};
+    ROW(rows, MR_ROW_UPSERT, INT(1), TEXT("abc  "), NIL); /* the server would cut the blanks */
+    assert_int_equal(try_apply(rows, &err), MR_E_SCHEMA);
+    assert_string_equal(err.code, "out_of_range");
+    assert_int_equal(bring(tbl), 1);
+    apply(rows);
+    assert_string_equal(rows_text("SELECT HEX(v) FROM s.t"), "6162632020\n");
+}
+
+static void test_constraints_refuse_the_row(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, v bigint NOT NULL CHECK (v < 100), small smallint)");
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"v", MR_TYPE(MR_T_INT64)}, {"small", MR_TYPE(MR_T_INT64)});
+    static const struct {
+        struct mr_value v, small;
+        const char *code;
+    } bad[] = {
+        {{.tag = MR_V_INT, .i = 100}, {.tag = MR_V_NULL}, "constraint"},
+        {{.tag = MR_V_NULL}, {.tag = MR_V_NULL}, "constraint"},
+        {{.tag = MR_V_INT, .i = 1}, {.tag = MR_V_INT, .i = 40000}, "out_of_range"},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct rows *rows = rows_of(tbl);
+        ROW(rows, MR_ROW_UPSERT, INT(1), bad[i].v, bad[i].small);
+        assert_refused(rows, bad[i].code, "");
+    }
+}
+
+/* ---- Rows ---- */
+
+static void test_upserts_and_deletes(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"a", MR_TYPE(MR_T_INT64), true}, {"b", MR_TYPE(MR_T_TEXT), true}, {"v", MR_TYPE(MR_T_TEXT)},
+                                 {"w", MR_TYPE(MR_T_INT64)});
+    create(tbl);
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), TEXT("x"), TEXT("one"), INT(1));
+    ROW(rows, MR_ROW_UPSERT, INT(1), TEXT("y"), TEXT("two"), INT(2));
+    ROW(rows, MR_ROW_UPSERT, INT(2), TEXT("x"), ABSENT, INT(3));
+    apply(rows);
+    rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), TEXT("x"), ABSENT, INT(10));
+    ROW(rows, MR_ROW_DELETE, INT(1), TEXT("y"), ABSENT, ABSENT);
+    ROW(rows, MR_ROW_DELETE, INT(9), TEXT("z"), ABSENT, ABSENT);
+    ROW(rows, MR_ROW_UPSERT, INT(2), TEXT("x"), ABSENT, ABSENT);
+    apply(rows);
+    assert_dump("t", "a|b|v|w\n1|x|one|10\n2|x|~|3\n");
+}
+
+static void test_a_table_of_keys_alone_is_upserted(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"a", MR_TYPE(MR_T_INT64), true}, {"b", MR_TYPE(MR_T_INT64), true});
+    create(tbl);
+    for (int i = 0; i < 2; i++) {
+        struct rows *rows = rows_of(tbl);
+        ROW(rows, MR_ROW_UPSERT, INT(1), INT(2));
+        ROW(rows, MR_ROW_UPSERT, INT(3), INT(4));
+        apply(rows);
+    }
+    assert_dump("t", "a|b\n1|2\n3|4\n");
+}
+
+/* A partial row of a table that wants a value it leaves out. */
+static void test_a_partial_update_does_not_need_what_it_keeps(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, must bigint NOT NULL, v bigint)");
+    sql("INSERT INTO s.t VALUES (1, 5, 6)");
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"must", MR_TYPE(MR_T_INT64)}, {"v", MR_TYPE(MR_T_INT64)});
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), ABSENT, INT(6)); /* nothing changes, and yet it is there */
+    apply(rows);
+    rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), ABSENT, INT(7));
+    apply(rows);
+    assert_dump("t", "id|must|v\n1|5|7\n");
+    rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(2), ABSENT, INT(7));
+    assert_refused(rows, "constraint", "must");
+}
+
+static void test_zero_is_a_key_like_any_other(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (id bigint AUTO_INCREMENT PRIMARY KEY, v bigint)");
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"v", MR_TYPE(MR_T_INT64)});
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(0), INT(1));
+    apply(rows);
+    assert_dump("t", "id|v\n0|1\n");
+}
+
+static void test_an_existing_row_is_reported_and_stays(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"v", MR_TYPE(MR_T_TEXT)});
+    create(tbl);
+    sql("INSERT INTO s.t VALUES (1, 'old')");
+    struct rows *rows = rows_of(tbl);
+    struct mr_row *there = ROW(rows, MR_ROW_INSERT_ONLY, INT(1), TEXT("new"));
+    struct mr_row *fresh = ROW(rows, MR_ROW_INSERT_ONLY, INT(2), TEXT("new"));
+    apply(rows);
+    assert_true(there->was_there);
+    assert_false(fresh->was_there);
+    assert_dump("t", "id|v\n1|old\n2|new\n");
+}
+
+/* ---- Tables without a key ---- */
+
+static void test_rows_without_a_key_are_matched_by_their_content(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"a", MR_TYPE(MR_T_INT64)}, {"t", MR_TYPE(MR_T_TEXT)}, {"d", DECIMAL_KEPT}, {"j", MR_TYPE(MR_T_JSON)},
+                                 {"at", MR_TYPE(MR_T_TIMESTAMP)}, {"bi", MR_TYPE_BITS(3)}, {"by", MR_TYPE(MR_T_BYTES)});
+    create(tbl);
+    struct mr_value one[] = {INT(1), TEXT("x "), NUM("12345678901234567890.000000000000000001"), JSON("{\"a\": 1, \"b\": [1.0, null]}"),
+                             TIME(MR_V_TIMESTAMP, 1000001), BITS("101"), BYTES("\xff")};
+    struct mr_value nulls[] = {INT(2), NIL, NIL, NIL, NIL, NIL, NIL};
+    struct rows *rows = rows_of(tbl);
+    rows->batch.ordered = true;
+    add_match(rows, MR_ROW_APPEND, one, NULL);
+    add_match(rows, MR_ROW_APPEND, one, NULL);
+    add_match(rows, MR_ROW_APPEND, nulls, NULL);
+    /* One of the two equal rows; the JSON in another order and spelling. */
+    struct mr_value same[7], changed[7];
+    memcpy(same, one, sizeof(same));
+    memcpy(changed, one, sizeof(changed));
+    same[3] = JSON("{\"b\":[1.0,null],\"a\":1}");
+    changed[0] = INT(10);
+    add_match(rows, MR_ROW_UPDATE_MATCH, changed, same);
+    add_match(rows, MR_ROW_DELETE_MATCH, nulls, nulls);
+    /* Nothing like it: an update inserts, a delete does nothing. */
+    struct mr_value other[7];
+    memcpy(other, one, sizeof(other));
+    other[2] = NUM("12345678901234567890.000000000000000002");
+    add_match(rows, MR_ROW_DELETE_MATCH, other, other);
+    struct mr_value inserted[] = {INT(3), NIL, NIL, NIL, NIL, NIL, NIL};
+    add_match(rows, MR_ROW_UPDATE_MATCH, inserted, other);
+    apply(rows);
+    assert_string_equal(rows_text("SELECT a FROM s.t ORDER BY a"), "1\n3\n10\n");
+    /* An update that changes nothing has found its row. */
+    rows = rows_of(tbl);
+    rows->batch.ordered = true;
+    add_match(rows, MR_ROW_UPDATE_MATCH, inserted, inserted);
+    /* A match that compares nothing matches nothing. */
+    struct mr_value nothing[7] = {{0}};
+    add_match(rows, MR_ROW_DELETE_MATCH, nothing, nothing);
+    apply(rows);
+    assert_string_equal(rows_text("SELECT a FROM s.t ORDER BY a"), "1\n3\n10\n");
+}
+
+/* ---- Other unique indexes ---- */
+
+static void assert_exchange(const char *create_sql)
+{
+    sql("DROP TABLE IF EXISTS s.t");
+    sql(create_sql);
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"u", MR_TYPE(MR_T_TEXT)}, {"v", MR_TYPE(MR_T_TEXT)});
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), TEXT("a"), TEXT("one"));
+    ROW(rows, MR_ROW_UPSERT, INT(2), TEXT("b"), TEXT("two"));
+    ROW(rows, MR_ROW_UPSERT, INT(3), TEXT("c"), TEXT("three"));
+    apply(rows);
+    rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), TEXT("b"), TEXT("one"));
+    ROW(rows, MR_ROW_UPSERT, INT(2), TEXT("a"), TEXT("two"));
+    ROW(rows, MR_ROW_DELETE, INT(3), ABSENT, ABSENT);
+    ROW(rows, MR_ROW_UPSERT, INT(4), TEXT("c"), TEXT("four"));
+    apply(rows);
+    assert_dump("t", "id|u|v\n1|b|one\n2|a|two\n4|c|four\n");
+}
+
+static void test_two_rows_exchange_a_unique_value(void **state)
+{
+    (void)state;
+    assert_exchange("CREATE TABLE s.t (id bigint PRIMARY KEY, u varchar(20), v text, UNIQUE (u))");
+    assert_exchange("CREATE TABLE s.t (id bigint PRIMARY KEY, u varchar(20) NOT NULL, v text, UNIQUE (u))");
+    assert_exchange("CREATE TABLE s.t (id bigint PRIMARY KEY, u text NOT NULL, v text, UNIQUE (u(10)))");
+}
+
+/* ON DUPLICATE KEY UPDATE would answer to the other index, and change the row of another key. */
+static void test_a_taken_unique_value_refuses_the_row_and_changes_no_other(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, u bigint, UNIQUE (u))");
+    sql("INSERT INTO s.t VALUES (1, 10)");
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"u", MR_TYPE(MR_T_INT64)});
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(2), INT(10));
+    assert_refused(rows, "constraint", "10");
+    assert_dump("t", "id|u\n1|10\n");
+}
+
+static void test_rows_that_are_referenced_are_never_deleted_to_come_back(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, u bigint NOT NULL, UNIQUE (u))");
+    sql("CREATE TABLE s.child (id bigint PRIMARY KEY, p bigint, FOREIGN KEY (p) REFERENCES s.t (id) ON DELETE CASCADE)");
+    sql("INSERT INTO s.t VALUES (1, 10)");
+    sql("INSERT INTO s.child VALUES (1, 1)");
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"u", MR_TYPE(MR_T_INT64)});
+    struct rows *rows = rows_of(tbl);
+    rows->batch.ordered = true;
+    ROW(rows, MR_ROW_UPSERT, INT(1), INT(11));
+    ROW(rows, MR_ROW_UPSERT, INT(2), INT(10));
+    apply(rows);
+    assert_dump("t", "id|u\n1|11\n2|10\n");
+    assert_string_equal(rows_text("SELECT COUNT(*) FROM s.child"), "1\n");
+}
+
+/* ---- Transactions ---- */
+
+static void test_truncate_is_part_of_the_transaction(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true});
+    create(tbl);
+    sql("INSERT INTO s.t VALUES (1), (2)");
+    struct rows *rows = rows_of(tbl);
+    rows->batch.truncate_first = true;
+    ROW(rows, MR_ROW_UPSERT, INT(3));
+    OK(sink->ops->begin(sink, e));
+    OK(sink->ops->apply(sink, &rows->batch, e));
+    sink->ops->rollback(sink);
+    assert_dump("t", "id\n1\n2\n");
+    apply(rows);
+    assert_dump("t", "id\n3\n");
+}
+
+static void test_a_savepoint_undoes_what_came_after_it(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true});
+    create(tbl);
+    struct rows *one = rows_of(tbl), *two = rows_of(tbl), *three = rows_of(tbl);
+    ROW(one, MR_ROW_UPSERT, INT(1));
+    ROW(two, MR_ROW_UPSERT, INT(2));
+    ROW(three, MR_ROW_UPSERT, INT(3));
+    OK(sink->ops->begin(sink, e));
+    OK(sink->ops->apply(sink, &one->batch, e));
+    OK(sink->ops->savepoint(sink, e));
+    OK(sink->ops->apply(sink, &two->batch, e));
+    OK(sink->ops->rollback_savepoint(sink, e));
+    OK(sink->ops->savepoint(sink, e));
+    OK(sink->ops->apply(sink, &three->batch, e));
+    OK(sink->ops->release_savepoint(sink, e));
+    OK(sink->ops->commit(sink, e));
+    assert_dump("t", "id\n1\n3\n");
+    sink->ops->rollback(sink); /* without a transaction: fine */
+}
+
+static void test_a_row_that_does_not_fit_a_packet_is_data(void **state)
+{
+    (void)state;
+    uint64_t max = strtoull(rows_text("SELECT @@global.max_allowed_packet"), NULL, 10);
+    if (max > (64u << 20))
+        max = 64u << 20;
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"v", MR_TYPE(MR_T_TEXT)});
+    create(tbl);
+    char *big = mr_xmalloc(max);
+    memset(big, 'x', max);
+    for (int bulk = 0; bulk < 2; bulk++) {
+        struct rows *rows = rows_of(tbl);
+        for (int i = 0; i < (bulk ? 200 : 1); i++)
+            ROW(rows, MR_ROW_UPSERT, INT(i), i == (bulk ? 150 : 0) ? mr_value_text(mr_str_of(big, max)) : TEXT("small"));
+        struct mr_error err = {0};
+        assert_int_equal(try_apply(rows, &err), MR_E_DATA);
+        assert_string_equal(err.code, "too_large");
+        assert_int_equal(err.row, bulk ? 150 : 0);
+    }
+    mr_xfree(big);
+    struct rows *rows = rows_of(tbl); /* the connection is as good as before */
+    ROW(rows, MR_ROW_UPSERT, INT(1), TEXT("small"));
+    apply(rows);
+}
+
+/* Many rows of some megabytes: split so that each execution fits a packet. */
+static void test_large_rows_are_spread_over_packets(void **state)
+{
+    (void)state;
+    enum { SIZE = 1 << 20, COUNT = 100 };
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"v", MR_TYPE(MR_T_BYTES)});
+    create(tbl);
+    char *big = mr_xmalloc(SIZE);
+    memset(big, 0xe4, SIZE);
+    struct rows *rows = rows_of(tbl);
+    for (int i = 0; i < COUNT; i++)
+        ROW(rows, MR_ROW_UPSERT, INT(i), mr_value_bytes(MR_V_BYTES, mr_str_of(big, SIZE)));
+    apply(rows);
+    mr_xfree(big);
+    assert_string_equal(rows_text("SELECT COUNT(*), SUM(LENGTH(v)) FROM s.t"), text_of("%d|%d\n", COUNT, COUNT * SIZE));
+}
+
+/* ---- Sessions ---- */
+
+static void test_the_session_does_not_depend_on_the_servers_settings(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"tz", MR_TYPE(MR_T_TIMESTAMPTZ)});
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, tz timestamp(6))");
+    sql("SET GLOBAL time_zone = '+05:00'");
+    sql("SET GLOBAL sql_mode = ''");
+    struct mr_sink *other = connect_with(&cfg);
+    sql("SET GLOBAL time_zone = DEFAULT");
+    sql("SET GLOBAL sql_mode = DEFAULT");
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), TIME(MR_V_TIMESTAMPTZ, 3600 * MR_US_PER_SEC));
+    OK(other->ops->begin(other, e));
+    OK(other->ops->apply(other, &rows->batch, e));
+    OK(other->ops->commit(other, e));
+    assert_string_equal(rows_text("SELECT UNIX_TIMESTAMP(tz) FROM s.t"), "3600.000000\n");
+    rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(2), TIME(MR_V_TIMESTAMPTZ, mr_days_from_civil(2500, 1, 1) * MR_US_PER_DAY)); /* beyond a TIMESTAMP */
+    struct mr_error err = {0};
+    OK(other->ops->begin(other, e));
+    assert_int_equal(other->ops->apply(other, &rows->batch, &err), MR_E_DATA);
+    other->ops->destroy(other);
+}
+
+static void test_a_read_only_connection_writes_nothing(void **state)
+{
+    (void)state;
+    struct mr_sink_options opt = {.cfg = &cfg, .application_z = "test", .read_only = true};
+    struct mr_sink *reader = NULL;
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true});
+    create(tbl);
+    OK(sink->ops->connect(&opt, &reader, e));
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1));
+    struct mr_error err = {0};
+    OK(reader->ops->begin(reader, e));
+    assert_int_not_equal(reader->ops->apply(reader, &rows->batch, &err), MR_OK);
+    reader->ops->destroy(reader);
+}
+
+static void *cancel_soon(void *ctx)
+{
+    mr_sleep_ms(200);
+    sink->ops->cancel(ctx);
+    return NULL;
+}
+
+static void test_a_running_call_is_cancelled(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"v", MR_TYPE(MR_T_INT64)});
+    create(tbl);
+    sql("INSERT INTO s.t VALUES (1, 1)");
+    sql("BEGIN");
+    sql("UPDATE s.t SET v = 2");
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, sink), 0);
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), INT(3));
+    struct mr_error err = {0};
+    OK(sink->ops->begin(sink, e));
+    int64_t before = mr_monotonic_ms();
+    assert_int_equal(sink->ops->apply(sink, &rows->batch, &err), MR_E_ENV);
+    assert_true(mr_monotonic_ms() - before < 10000);
+    pthread_join(thread, NULL);
+    sink->ops->rollback(sink);
+    sql("ROLLBACK");
+    apply(rows);
+}
+
+static void test_a_connection_that_the_server_ended_is_not_alive(void **state)
+{
+    (void)state;
+    assert_true(sink->ops->is_alive(sink));
+    const char *id = mr_arena_strndup(ar, rows_text("SELECT MAX(ID) FROM information_schema.PROCESSLIST"), 20);
+    sql(text_of("KILL %d", atoi(id)));
+    for (int i = 0; i < 100 && sink->ops->is_alive(sink); i++)
+        mr_sleep_ms(20);
+    assert_false(sink->ops->is_alive(sink));
+    struct mr_error err = {0};
+    assert_int_equal(sink->ops->begin(sink, &err), MR_E_ENV);
+    sink->ops->rollback(sink);
+}
+
+/* Two transactions that wait for one another: the loser is to be tried again at once. */
+struct rival {
+    struct mr_sink *sink;
+    struct rows *rows;
+    enum mr_status status;
+};
+
+static void *apply_in_thread(void *ctx)
+{
+    struct rival *r = ctx;
+    struct mr_error err = {0};
+    r->status = r->sink->ops->apply(r->sink, &r->rows->batch, &err);
+    return NULL;
+}
+
+static void test_a_deadlock_is_busy(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"v", MR_TYPE(MR_T_INT64)});
+    create(tbl);
+    sql("INSERT INTO s.t VALUES (1, 0), (2, 0)");
+    struct rows *one = rows_of(tbl), *two = rows_of(tbl);
+    ROW(one, MR_ROW_UPSERT, INT(1), INT(1));
+    ROW(two, MR_ROW_UPSERT, INT(2), INT(2));
+    struct rival rival = {.sink = connect_with(&cfg), .rows = one};
+    OK(sink->ops->begin(sink, e));
+    OK(sink->ops->apply(sink, &one->batch, e));
+    OK(rival.sink->ops->begin(rival.sink, e));
+    OK(rival.sink->ops->apply(rival.sink, &two->batch, e));
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, apply_in_thread, &rival), 0);
+    mr_sleep_ms(300);
+    struct mr_error err = {0};
+    enum mr_status mine = sink->ops->apply(sink, &two->batch, &err);
+    if (mine == MR_OK)
+        OK(sink->ops->commit(sink, e));
+    else
+        sink->ops->rollback(sink);
+    pthread_join(thread, NULL);
+    assert_true((mine == MR_E_BUSY) != (rival.status == MR_E_BUSY));
+    rival.sink->ops->destroy(rival.sink);
+}
+
+/* ---- Ways in ---- */
+
+static enum mr_status try_connect(const char *url, struct mr_error *err)
+{
+    struct mr_config config = cfg;
+    struct mr_sink_options opt = {.cfg = &config, .application_z = "test"};
+    struct mr_sink *out = NULL;
+    config.target_url = (char *)(uintptr_t)url;
+    enum mr_status status = sink->ops->connect(&opt, &out, err);
+    if (status == MR_OK) {
+        OK(out->ops->begin(out, e));
+        out->ops->destroy(out);
+    }
+    return status;
+}
+
+static const char *url_with(const char *user, const char *options)
+{
+    const char *at = strchr(server_url, '@');
+    return text_of("mysql://%s%s?%s", user, at, options);
+}
+
+static void make_user(const char *user, const char *how)
+{
+    sql(text_of("DROP USER IF EXISTS %s", user));
+    sql(text_of("CREATE USER %s IDENTIFIED %s", user, how));
+    sql(text_of("GRANT ALL ON *.* TO %s", user));
+}
+
+static void test_tls_is_used_and_checked_as_asked(void **state)
+{
+    (void)state;
+    const char *ca = mr_arena_strndup(ar, fixture_file("ca.pem"), strlen(fixture_file("ca.pem")));
+    OK(try_connect(url_with("millrace:millrace", "ssl-mode=REQUIRED"), e));
+    OK(try_connect(url_with("millrace:millrace", text_of("ssl-mode=VERIFY_IDENTITY&ssl-ca=%s", ca)), e));
+    if (is_mariadb())
+        OK(try_connect(url_with("millrace:millrace", "ssl-mode=DISABLED"), e));
+    struct mr_error err = {0};
+    /* Another authority has not signed it. */
+    assert_int_equal(try_connect(url_with("millrace:millrace", "ssl-mode=VERIFY_CA&ssl-ca=/etc/ssl/certs/ca-certificates.crt"), &err), MR_E_ENV);
+}
+
+static void test_the_socket_is_a_way_in(void **state)
+{
+    (void)state;
+    char path[512];
+    assert_true(read_line(fixture_file("socket"), path, sizeof(path)));
+    OK(try_connect(text_of("mysql://millrace:millrace@localhost/test?socket=%s", path), e));
+    OK(try_connect(text_of("mariadb://millrace:millrace@/test?socket=%s", path), e));
+}
+
+/* MySQL's own way of passwords: nobody has sent this one before, so that the server asks for it in full. */
+static void test_caching_sha2_password_works_over_tls_and_over_the_socket(void **state)
+{
+    (void)state;
+    char path[512];
+    if (is_mariadb())
+        return;
+    assert_true(read_line(fixture_file("socket"), path, sizeof(path)));
+    make_user("'sha_tls'@'%'", "WITH caching_sha2_password BY 'p@ss word'");
+    OK(try_connect(url_with("sha_tls:p%40ss%20word", ""), e));
+    OK(try_connect(url_with("sha_tls:p%40ss%20word", "ssl-mode=REQUIRED"), e));
+    make_user("'sha_socket'@'localhost'", "WITH caching_sha2_password BY 'geheim'");
+    OK(try_connect(text_of("mysql://sha_socket:geheim@/test?socket=%s", path), e));
+    struct mr_error err = {0};
+    assert_int_equal(try_connect(url_with("sha_tls:wrong", ""), &err), MR_E_ENV);
+    assert_string_equal(err.code, "authentication");
+    assert_null(strstr(err.message, "wrong"));
+}
+
+static void test_what_cannot_be_reached_is_told(void **state)
+{
+    (void)state;
+    struct mr_error err = {0};
+    assert_int_equal(try_connect("mysql://u:p@127.0.0.1:1/test", &err), MR_E_ENV);
+    assert_int_equal(try_connect(url_with("millrace:wrong", ""), &err), MR_E_ENV);
+    const char *end = strrchr(server_url, '/');
+    assert_int_equal(try_connect(text_of("%.*s/nowhere", (int)(end - server_url), server_url), &err), MR_E_CONFIG);
+    assert_non_null(strstr(err.hint, "CREATE DATABASE"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_values_of_every_type_come_back_exactly),
+        TEST(test_doubles_come_back_the_same),
+        TEST(test_keys_are_told_apart_by_every_byte),
+        TEST(test_what_a_column_would_change_is_refused),
+        TEST(test_a_value_that_is_too_long_asks_for_a_new_plan),
+        TEST(test_constraints_refuse_the_row),
+        TEST(test_upserts_and_deletes),
+        TEST(test_a_table_of_keys_alone_is_upserted),
+        TEST(test_a_partial_update_does_not_need_what_it_keeps),
+        TEST(test_zero_is_a_key_like_any_other),
+        TEST(test_an_existing_row_is_reported_and_stays),
+        TEST(test_rows_without_a_key_are_matched_by_their_content),
+        TEST(test_two_rows_exchange_a_unique_value),
+        TEST(test_a_taken_unique_value_refuses_the_row_and_changes_no_other),
+        TEST(test_rows_that_are_referenced_are_never_deleted_to_come_back),
+        TEST(test_truncate_is_part_of_the_transaction),
+        TEST(test_a_savepoint_undoes_what_came_after_it),
+        TEST(test_a_row_that_does_not_fit_a_packet_is_data),
+        TEST(test_large_rows_are_spread_over_packets),
+        TEST(test_the_session_does_not_depend_on_the_servers_settings),
+        TEST(test_a_read_only_connection_writes_nothing),
+        TEST(test_a_running_call_is_cancelled),
+        TEST(test_a_connection_that_the_server_ended_is_not_alive),
+        TEST(test_a_deadlock_is_busy),
+        TEST(test_tls_is_used_and_checked_as_asked),
+        TEST(test_the_socket_is_a_way_in),
+        TEST(test_caching_sha2_password_works_over_tls_and_over_the_socket),
+        TEST(test_what_cannot_be_reached_is_told),
+    };
+    return cmocka_run_group_tests(tests, open_server, close_server);
+}
