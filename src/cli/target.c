@@ -76,3 +76,11 @@ struct mr_str mr_cli_table_name(struct mr_str schema, struct mr_str table, struc
         return table;
     return mr_arena_printf(ar, "%.*s.%.*s", MR_STR_FMT(schema), MR_STR_FMT(table));
 }
+
+struct mr_str mr_cli_shown_topic(struct mr_str topic)
+{
+    if (!mr_str_starts(topic, MR_STR("file:")))
+        return topic;
+    ptrdiff_t hash = mr_str_rfind(topic, '#');
+    return hash > 5 ? mr_str_of(topic.ptr + 5, (size_t)hash - 5) : topic;
+}

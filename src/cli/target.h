@@ -23,6 +23,8 @@ int mr_cli_target_fail(const struct mr_error *err);
 
 /* Which pipeline a command asks about: "" = any, where nobody has named one. */
 struct mr_str mr_cli_pipeline(const struct mr_cli_context *ctx);
+/* "file:/data/orders.jsonl#4096:…" is the file's path for a reader; a topic is itself. */
+struct mr_str mr_cli_shown_topic(struct mr_str topic);
 /* Schema and table as one name, quoted by nothing: "shop.orders"; the table alone where there are no schemas. In `ar`. */
 struct mr_str mr_cli_table_name(struct mr_str schema, struct mr_str table, struct mr_arena *ar);
 

@@ -130,21 +130,6 @@ static void name_tombstone(struct topic_entry *topic, struct mr_change *ev)
     copy_name(&topic->relation.table, ev->relation.table);
 }
 
-static enum mr_status decode(struct mr_intake *in, struct mr_batch *batch, const struct mr_record *rec,
-                             struct mr_error *err)
-{
-    in->change_count = 0;
-    if (rec->broken_code != NULL)
-        return mr_fail_data(err, rec->broken_code, "%.*s", MR_STR_FMT(rec->broken_message));
-    struct topic_entry *topic = NULL;
-    MR_TRY(topic_of(in, rec, &topic, err));
-    struct capture cap = {in, batch->ar};
-    MR_TRY(mr_decoder_set_decode(in->decoders, rec, &topic->facts, batch->ar, on_change, &cap, err));
-    for (size_t i = 0; i < in->change_count; i++)
-        name_tombstone(topic, in->changes[i]);
-    return MR_OK;
-}
-
 /* The failing row's key, for the dead letter: {"path": value, …}. */
 static struct mr_str key_json(const struct mr_change *ev, struct mr_arena *ar)
 {
@@ -166,6 +151,43 @@ static struct mr_str key_json(const struct mr_change *ev, struct mr_arena *ar)
     struct mr_str out = buf.overflow ? (struct mr_str){0} : mr_arena_copy(ar, mr_buf_str(&buf));
     mr_buf_free(&buf);
     return out;
+}
+
+/* Does the list of failed rows name the key? Both are our own writing, and quotes inside texts are escaped there. */
+static bool is_listed(const struct mr_intake *in, const struct mr_change *ev, struct mr_arena *ar)
+{
+    struct mr_str key = key_json(ev, ar);
+    return key.len > 0 && memmem(in->only_rows.ptr, in->only_rows.len, key.ptr, key.len) != NULL;
+}
+
+/* A message with several rows of which only some had failed: the others have been applied, and may have changed since. Where the list names none
+ * of them (the target refused them, under other names) all are taken. */
+static void keep_listed(struct mr_intake *in, struct mr_arena *ar)
+{
+    size_t kept = 0;
+    if (in->only_rows.len == 0 || in->change_count < 2)
+        return;
+    for (size_t i = 0; i < in->change_count; i++)
+        if (is_listed(in, in->changes[i], ar))
+            in->changes[kept++] = in->changes[i];
+    if (kept > 0)
+        in->change_count = kept;
+}
+
+static enum mr_status decode(struct mr_intake *in, struct mr_batch *batch, const struct mr_record *rec,
+                             struct mr_error *err)
+{
+    in->change_count = 0;
+    if (rec->broken_code != NULL)
+        return mr_fail_data(err, rec->broken_code, "%.*s", MR_STR_FMT(rec->broken_message));
+    struct topic_entry *topic = NULL;
+    MR_TRY(topic_of(in, rec, &topic, err));
+    struct capture cap = {in, batch->ar};
+    MR_TRY(mr_decoder_set_decode(in->decoders, rec, &topic->facts, batch->ar, on_change, &cap, err));
+    for (size_t i = 0; i < in->change_count; i++)
+        name_tombstone(topic, in->changes[i]);
+    keep_listed(in, batch->ar);
+    return MR_OK;
 }
 
 /* Put the record into the dead letters: one per record, its rows named. */

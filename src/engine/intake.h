@@ -18,6 +18,7 @@ struct mr_intake {
     uint64_t dead;                     /* of those, dead letters */
     void *plan_ctx;                    /* plan, replay: told of every record that would be a dead letter, which then is none */
     void (*plan_dead)(void *ctx, const struct mr_record *rec, const struct mr_error *why);
+    struct mr_str only_rows;           /* replay: JSON list of the keys to take of a message with several rows; empty = all */
 
     /* scratch for one row, kept between rows */
     struct mr_judged *judged;
