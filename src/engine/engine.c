@@ -142,7 +142,7 @@ static bool shut_down(struct mr_engine *e)
 {
     finish(e);
     bool clean = stop_appliers(e);
-    if (e->source != NULL) {
+    if (e->source != NULL && clean) { /* else an applier may still look at its records */
         struct mr_source *source = e->source;
         mr_engine_release_all(e);
         e->in_callback = true; /* destroy calls revoked; nothing is left to finish */
@@ -157,6 +157,7 @@ static bool shut_down(struct mr_engine *e)
         return false; /* its thread may still look at what would be freed */
     for (size_t i = 0; i < e->spare_count; i++)
         mr_batch_destroy(e->spare[i]);
+    mr_chunk_pool_free(&e->chunks);
     mr_xfree(e->todo);
     mr_relations_destroy(e->rels);
     mr_decoder_set_destroy(e->intake.decoders);

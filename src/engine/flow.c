@@ -7,7 +7,6 @@
 #include <millrace/base/mem.h>
 #include <millrace/base/time.h>
 
-#define CHUNK_RECORDS 1000
 #define STATISTICS_MS 5000
 
 /* ---- records and chunks ---- */
@@ -18,9 +17,7 @@ static void unref_chunk(struct mr_engine *e, struct mr_chunk *chunk)
         return;
     if (e->source != NULL)
         e->source_ops->release(e->source, chunk->records, chunk->count);
-    mr_arena_destroy(chunk->ar);
-    mr_xfree(chunk->records);
-    mr_xfree(chunk);
+    mr_chunk_give(&e->chunks, chunk);
 }
 
 static struct mr_batch *new_batch(struct mr_engine *e)
@@ -64,6 +61,12 @@ static bool is_ours(const struct mr_part_state *ps)
     return ps->owned && !ps->dropped && !ps->stopped;
 }
 
+/* A partition that went and came back is read anew from its stored position: what is still in hand from before would leave a gap, or come twice. */
+static bool is_current(const struct mr_part_state *ps, const struct mr_record *rec)
+{
+    return is_ours(ps) && rec->epoch == ps->epoch;
+}
+
 /* Several lanes need the rows of all lanes in step: a partition read for the first time, or one whose rows are for another number of
  * lanes, goes through one transaction for all of them. */
 static bool needs_one_transaction(const struct mr_engine *e, const struct mr_part_state *ps)
@@ -77,7 +80,7 @@ static enum mr_status take_in(struct mr_engine *e, struct mr_batch *batch, uint3
     const struct mr_record *rec = &batch->records[i];
     struct mr_part_state *ps = mr_parts_get(&e->part_states, rec->part);
     *split = false;
-    if (!is_ours(ps))
+    if (!is_current(ps, rec))
         return MR_OK;
     bool barrier = false;
     uint64_t decided = e->intake.decided, dead = e->intake.dead;
@@ -151,7 +154,9 @@ static void count_job(struct mr_engine *e, const struct mr_job *job)
     e->stats->commits++;
     for (size_t i = 0; i < job->move_count; i++) {
         const struct mr_position_move *m = &job->moves[i];
-        mr_parts_get(&e->part_states, m->part)->committed[m->lane] = m->to;
+        struct mr_part_state *ps = mr_parts_get(&e->part_states, m->part);
+        if (ps->epoch == m->epoch) /* else it has been claimed anew since, and the claim brought a newer position */
+            ps->committed[m->lane] = m->to;
     }
 }
 
@@ -449,7 +454,10 @@ enum mr_status mr_engine_flush(struct mr_engine *e, struct mr_error *err)
         recycle(e, batch);
         return MR_OK;
     }
-    return dispatch(e, batch, err);
+    e->dispatching = true;
+    enum mr_status status = dispatch(e, batch, err);
+    e->dispatching = false;
+    return status;
 }
 
 /* ---- making anew ---- */
@@ -501,19 +509,20 @@ static enum mr_status do_todo(struct mr_engine *e, struct mr_error *err)
 static enum mr_status poll_chunk(struct mr_engine *e, int timeout_ms, struct mr_error *err)
 {
     unref_chunk(e, e->chunk);
-    struct mr_chunk *chunk = mr_xcalloc(1, sizeof *chunk);
-    chunk->ar = mr_arena_create(1u << 18);
-    chunk->records = mr_xcalloc(CHUNK_RECORDS, sizeof *chunk->records);
-    chunk->refs = 1;
-    e->chunk = chunk;
+    struct mr_chunk *chunk = e->chunk = mr_chunk_take(&e->chunks);
     if (e->source_paused && e->source_ops->resume != NULL)
         e->source_ops->resume(e->source);
     e->source_paused = false;
     enum mr_poll_state state = MR_POLL_IDLE;
-    MR_TRY(e->source_ops->poll(e->source, chunk->ar, chunk->records, CHUNK_RECORDS, e->cfg->batch_bytes, timeout_ms,
+    MR_TRY(e->source_ops->poll(e->source, chunk->ar, chunk->records, MR_CHUNK_RECORDS, e->cfg->batch_bytes, timeout_ms,
                                &chunk->count, &state, err));
-    if (chunk->count > 0)
+    if (chunk->count > 0) {
         e->source_seen = true;
+        if (e->control != NULL)
+            mr_backoff_reset(&e->backoff); /* a later trouble of the source is told anew */
+    }
+    for (size_t i = 0; i < chunk->count; i++)
+        chunk->records[i].epoch = mr_parts_get(&e->part_states, chunk->records[i].part)->epoch;
     if (state == MR_POLL_END)
         e->source_ended = true;
     return MR_OK;
@@ -540,7 +549,7 @@ static enum mr_status take_records(struct mr_engine *e, bool *end, struct mr_err
     while (chunk->next < chunk->count && !is_full(e)) {
         const struct mr_record *rec = &chunk->records[chunk->next];
         struct mr_part_state *ps = mr_parts_get(&e->part_states, rec->part);
-        if (!is_ours(ps) || rec->position <= ps->taken) { /* taken away, or told again after a rebalance */
+        if (!is_current(ps, rec) || rec->position <= ps->taken) { /* taken away, or told again after a rebalance */
             chunk->next++;
             continue;
         }
@@ -551,7 +560,8 @@ static enum mr_status take_records(struct mr_engine *e, bool *end, struct mr_err
         bool split = false;
         MR_TRY(take_in(e, batch, index, &split, err));
         chunk->next++;
-        ps->taken = rec->position;
+        if (is_current(ps, rec)) /* still: taking it in may have waited for the target */
+            ps->taken = rec->position;
         if (!split)
             continue;
         if (index == 0)

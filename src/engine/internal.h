@@ -34,6 +34,7 @@ struct mr_engine {
     struct mr_applier *appliers[MR_MAX_LANES];
 
     struct mr_chunk *chunk;             /* being read from; NULL none */
+    struct mr_chunk_pool chunks;
     struct mr_batch *open;              /* being filled; NULL none */
     struct mr_batch *in_flight[MR_MAX_IN_FLIGHT]; /* oldest first */
     size_t in_flight_count;
@@ -51,6 +52,7 @@ struct mr_engine {
     int64_t refused_until_ms;           /* evolve forbids a step: not tried again before */
     bool source_paused;
     bool in_callback;                   /* inside the source's poll: no polling from here */
+    bool dispatching;                   /* the open batch is on its way to the appliers: not to be dispatched by a callback too */
     bool target_waiting;                /* inside a wait for the target */
     struct mr_error fatal;              /* set with fatal.status: the run ends */
 

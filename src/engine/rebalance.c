@@ -101,6 +101,8 @@ static enum mr_status on_assigned(void *ctx, const struct mr_partition *const *p
         struct mr_part_state *ps = mr_parts_get(&e->part_states, parts[i]);
         take_over(e, ps, &stored[i]);
         MR_WITH_TARGET(e, status, err, fit_lanes(e, ps, err));
+        if (status == MR_E_FENCED)
+            status = MR_OK; /* claimed by somebody else a moment later: the first transaction will find that out */
         if (status == MR_OK)
             MR_WITH_TARGET(e, status, err, settle_bounds(e, ps, err));
         position[i] = mr_part_resume(ps);
@@ -125,7 +127,8 @@ static void on_revoked(void *ctx, const struct mr_partition *const *parts, size_
     struct mr_error err = {0};
     e->in_callback = true;
     if (!lost && !e->target_waiting && !e->need_redo && e->fatal.status == MR_OK) {
-        enum mr_status status = mr_engine_flush(e, &err);
+        /* Called from within a dispatch (waiting for room it polls) the open batch cannot be dispatched again: it is made anew. */
+        enum mr_status status = e->dispatching ? MR_OK : mr_engine_flush(e, &err);
         if (status == MR_OK && !e->need_redo)
             status = mr_engine_drain(e, mr_monotonic_ms() + REVOKE_WAIT_MS, &err);
         if (status != MR_OK && status != MR_E_STOPPED)
@@ -191,8 +194,16 @@ static enum mr_status on_position(void *ctx, const struct mr_position_row *row, 
     for (size_t i = 0; i < e->part_states.count; i++) {
         struct mr_part_state *ps = e->part_states.items[i];
         if (ps == NULL || !ps->owned || ps->dropped || ps->part->partition != row->partition ||
-            !mr_str_eq_z(row->topic, ps->part->topic_z) || row->epoch == ps->epoch)
+            !mr_str_eq_z(row->topic, ps->part->topic_z))
             continue;
+        if (row->epoch == ps->epoch) {
+            /* Ours, but not where we left it: a commit in doubt came through after we had looked. Nobody else moves it in our epoch. */
+            if (row->lane < ps->lanes && ps->committed[row->lane] != row->position) {
+                ps->committed[row->lane] = row->position;
+                e->fenced_in_vain = 0;
+            }
+            continue;
+        }
         ps->dropped = true;
         e->fenced_in_vain = 0;
         ps->dropped_until_ms = mr_monotonic_ms() + DROP_GRACE_MS;

@@ -53,7 +53,7 @@ class FileSource:
                 f.writelines(e.line(i) + "\n" for i, e in enumerate(part))
             self.paths.append(path)
 
-    def args(self):
+    def args(self, only=None): # pylint: disable=unused-argument
         return self.paths
 
     def part_of(self, topic, _partition):
@@ -87,8 +87,8 @@ class KafkaSource:
     def partitions(table):
         return 1 if table in ("session", "log") else PARTITIONS
 
-    def args(self):
-        return self.broker.source(*(f"{self.prefix}.{t}" for t in TABLES))
+    def args(self, only=None):
+        return self.broker.source(*(f"{self.prefix}.{t}" for t in TABLES if only in (None, t)))
 
     def part_of(self, topic, partition):
         return topic.rsplit(".", 1)[1], partition
@@ -292,8 +292,10 @@ class Campaign:
 
     def start(self, fault=None, appliers=1):
         rnd = self.rnd
-        args = ["backfill" if rnd.random() < 0.5 or self.label == "kafka" else "run", *self.source.args(), *self.target.args(),
-                "--set", f"batch.rows={rnd.choice((7, 20, 50, 50, 120)) if self.refusing else 1}", "--set", "batch.interval=5ms", "--set", "target.bulk_rows=15",
+        rows = rnd.choice((7, 20, 50, 50, 120)) if self.refusing else 1
+        args = ["backfill" if self.label == "kafka" or rnd.random() < 0.5 else "run",
+                *self.source.args(None if self.refusing else "customers"), *self.target.args(),
+                "--set", f"batch.rows={rows}", "--set", "batch.interval=5ms", "--set", "target.bulk_rows=15",
                 "--set", "tables.audit.primary_key=none", "--set", "dead_letters.max_rate=0", "--log-level", "info"]
         if self.target.name == "postgresql":
             args += ["--set", f"target.appliers={appliers}"]
@@ -320,28 +322,30 @@ class Campaign:
         time.sleep(self.rnd.uniform(0.05, 0.2))
         instance.stop()
 
+    def one(self, point, appliers):
+        step = f"{self.label}: kill {self.kills + 1} at {point or 'random'}, {appliers} appliers"
+        try:
+            if point:
+                self.kill_at(point, appliers)
+            else:
+                self.kill_sometime(appliers)
+            self.kills += 1
+            self.verify()
+            if self.rnd.random() < 0.08:
+                step = "stopping in order after " + step
+                self.stop_in_order(appliers)
+                self.verify()
+        except Failure as why:
+            raise Failure(f"{step}: {why}\n{self.last.args}\n--- last log\n{self.last.tail()}") from None
+
     def run(self, kills, lanes_too):
         points = fault_points() if HAS_FAULTS else []
-        plan = [points[k // 2 % len(points)] if points and k % 2 == 0 else None for k in range(kills)]
+        while not self.refusing: # small steps until the table is there whose rows the target is to refuse
+            self.one("after_ddl" if points else None, 1)
+        plan = [points[k // 2 % len(points)] if points and k % 2 == 0 else None for k in range(kills - self.kills)]
         self.rnd.shuffle(plan)
         for point in plan:
-            if points and not self.refusing: # step by step until the tables are there that the target is to refuse rows of
-                point = "after_ddl"
-            appliers = self.rnd.choice((1, 2, 3, 3, 16)) if lanes_too and self.rnd.random() < 0.3 else 1
-            step = f"{self.label}: kill {self.kills + 1} at {point or 'random'}, {appliers} appliers"
-            try:
-                if point:
-                    self.kill_at(point, appliers)
-                else:
-                    self.kill_sometime(appliers)
-                self.kills += 1
-                self.verify()
-                if self.rnd.random() < 0.08:
-                    step = "stopping in order after " + step
-                    self.stop_in_order(appliers)
-                    self.verify()
-            except Failure as why:
-                raise Failure(f"{step}: {why}\n{self.last.args}\n--- last log\n{self.last.tail()}") from None
+            self.one(point, self.rnd.choice((1, 2, 3, 3, 16)) if lanes_too and self.rnd.random() < 0.3 else 1)
 
     def finish(self):
         """The rest at once; everything must be there."""
