@@ -20,7 +20,7 @@ void mr_batch_drop_jobs(struct mr_batch *batch)
         struct mr_job *job = &batch->jobs[i];
         for (size_t t = 0; t < job->table_count; t++)
             mr_table_unref(job->tables[t].rows.tbl);
-        mr_arena_destroy(job->ar);
+        mr_arena_reset(job->ar);
     }
     batch->job_count = 0;
 }
@@ -30,6 +30,8 @@ void mr_batch_destroy(struct mr_batch *batch)
     if (batch == NULL)
         return;
     mr_batch_drop_jobs(batch);
+    for (size_t i = 0; batch->jobs != NULL && i < MR_MAX_LANES; i++)
+        mr_arena_destroy(batch->jobs[i].ar);
     mr_xfree(batch->jobs);
     mr_xfree(batch->records);
     mr_xfree(batch->rels);

@@ -15,7 +15,22 @@ struct mr_chunk {
     struct mr_record *records;
     size_t count, next;  /* next: first not yet taken */
     int refs;            /* batches that took some, and the engine while it reads from it */
+    size_t kept_bytes;   /* the most its arena has held */
+    struct mr_chunk *next_spare;
 };
+
+#define MR_CHUNK_RECORDS 1000 /* room in a chunk */
+
+/* Chunks that wait to be used again. chunk.c */
+struct mr_chunk_pool {
+    struct mr_chunk *spare;
+    size_t spare_bytes;
+};
+/* An empty chunk with one reference. */
+struct mr_chunk *mr_chunk_take(struct mr_chunk_pool *pool);
+/* Nobody uses it any more, and its records have been released. */
+void mr_chunk_give(struct mr_chunk_pool *pool, struct mr_chunk *chunk);
+void mr_chunk_pool_free(struct mr_chunk_pool *pool);
 
 /* One table's rows for one lane. */
 struct mr_job_table {
@@ -29,7 +44,7 @@ struct mr_job {
     struct mr_batch *batch;
     uint32_t lane;
     bool all_lanes;              /* barrier: moves every lane */
-    struct mr_arena *ar;
+    struct mr_arena *ar;         /* kept for the batch's next job of this place */
     struct mr_job_table *tables;
     size_t table_count;
     struct mr_dead_letter *letters; /* decided by the main thread */

@@ -291,11 +291,13 @@ enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, ui
 {
     const struct mr_record *rec = &batch->records[index];
     bool lane_zero = rec->position > part->dispatched[0]; /* not yet decided for lane 0 */
-    struct verdicts v = {.rows = MR_BUF_INIT(1u << 20)};
+    struct verdicts v;
+    v.rows = MR_BUF_INIT(1u << 20);
+    v.dead = 0; /* the other members are set with the first dead row */
     struct mr_str none = {0};
     *split = *barrier = false;
 
-    *err = (struct mr_error){.row = -1};
+    mr_error_clear(err);
     enum mr_status status = decode(in, batch, rec, err);
     if (status == MR_E_DATA) {
         if (lane_zero)
