@@ -50,6 +50,8 @@ struct mr_dialect {
     /* Optional. */
     bool ident_folds_unicode;            /* ident_case_folds covers more than ASCII (MySQL) */
     const char *const *reserved_columns; /* names no column may have (PostgreSQL's xmin, ctid, …), NULL at the end */
+    const char *reserved_tables;         /* what no table's name may begin with (SQLite's sqlite_), NULL none */
+    const char *reserved_schemas;        /* what no schema's name may begin with (PostgreSQL's pg_), NULL none */
 };
 
 #endif

@@ -23,6 +23,7 @@ struct mr_relations {
     struct mr_map *stored;    /* identity → struct stored */
     struct mr_map *rels;      /* identity → struct mr_rel */
     struct mr_map *names;     /* target schema → struct mr_names */
+    struct mr_names *schemas; /* the names of the schemas themselves; the path is the wanted name */
     struct mr_buf key;        /* scratch */
     struct mr_buf last_key;   /* of the relation asked for last */
     struct mr_rel *last;
@@ -44,6 +45,10 @@ static void make_stores(struct mr_relations *rels)
     rels->stored = mr_map_create();
     rels->rels = mr_map_create();
     rels->names = mr_map_create();
+    rels->schemas = mr_names_create_tables(rels->sink_ops->dialect);
+    if (rels->sink_ops->dialect->reserved_schemas != NULL)
+        mr_names_forbid(rels->schemas, rels->sink_ops->dialect->reserved_schemas);
+    (void)mr_names_take(rels->schemas, (struct mr_str){0}, MR_STR("information_schema"));
     rels->last = NULL;
 }
 
@@ -80,6 +85,7 @@ static void drop_stores(struct mr_relations *rels)
     mr_map_destroy(rels->rels, destroy_rel);
     mr_map_destroy(rels->stored, NULL);
     mr_map_destroy(rels->names, destroy_names);
+    mr_names_destroy(rels->schemas);
     mr_arena_destroy(rels->ar);
 }
 
@@ -93,14 +99,48 @@ void mr_relations_destroy(struct mr_relations *rels)
     mr_xfree(rels);
 }
 
+/* The control tables' names are taken, or their prefix where the target has no schemas: no event's table may become one of them. */
+static void keep_control_tables(const struct mr_relations *rels, struct mr_str schema, struct mr_names *names)
+{
+    static const char *const tables[] = {"meta", "position", "topic_fact", "tracked_table", "tracked_column",
+                                         "type_history", "ddl_history", "dead_letter"};
+    const char *control_z = rels->cfg->control_schema;
+    control_z = control_z != NULL && *control_z ? control_z : "millrace";
+    if (!rels->sink_ops->dialect->has_schemas) {
+        struct mr_buf prefix = MR_BUF_INIT(4096);
+        mr_buf_printf(&prefix, "%s_", control_z);
+        mr_names_forbid(names, mr_buf_z(&prefix));
+        mr_buf_free(&prefix);
+    } else if (mr_str_eq_z(schema, control_z)) {
+        for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+            (void)mr_names_take(names, (struct mr_str){0}, mr_str_z(tables[i]));
+    }
+}
+
 static struct mr_names *names_of(struct mr_relations *rels, struct mr_str schema)
 {
     struct mr_names *names = mr_map_get(rels->names, schema);
     if (names == NULL) {
-        names = mr_names_create(rels->sink_ops->dialect);
+        names = mr_names_create_tables(rels->sink_ops->dialect);
+        if (rels->sink_ops->dialect->reserved_tables != NULL)
+            mr_names_forbid(names, rels->sink_ops->dialect->reserved_tables);
+        keep_control_tables(rels, schema, names);
         mr_map_put(rels->names, schema, names);
     }
     return names;
+}
+
+/* A schema of that name, or of a name that the target takes for it. */
+static struct mr_str schema_name(struct mr_relations *rels, struct mr_str wanted)
+{
+    bool substituted = false;
+    if (wanted.len == 0)
+        return wanted;
+    struct mr_str name = mr_arena_copy(rels->ar, mr_names_give(rels->schemas, wanted, wanted, &substituted));
+    if (substituted)
+        mr_log(MR_LOG_WARN, "the schema's name cannot be used; it gets a substitute", MR_KV_STR("wanted", wanted),
+               MR_KV_STR("name", name));
+    return name;
 }
 
 static void identity(struct mr_buf *buf, struct mr_str database, struct mr_str table, struct mr_str topic)
@@ -242,7 +282,7 @@ static enum mr_status make_rel(struct mr_relations *rels, struct mr_sink *sink,
         MR_TRY(mr_name_target(rels->cfg, ops->dialect, rels->default_schema, relation->database,
                               relation->table, rec->topic, mr_partition_file(rec->part), rels->ar, &name, err));
         bool substituted = false;
-        rel->target_schema = mr_arena_copy(rels->ar, name.schema);
+        rel->target_schema = schema_name(rels, name.schema);
         rel->target_table = mr_arena_copy(rels->ar,
             mr_names_give(names_of(rels, rel->target_schema), mr_buf_str(&rels->key), name.table, &substituted));
         if (substituted)
