@@ -158,7 +158,6 @@ static bool shut_down(struct mr_engine *e)
     for (size_t i = 0; i < e->spare_count; i++)
         mr_batch_destroy(e->spare[i]);
     mr_chunk_pool_free(&e->chunks);
-    mr_chunk_pool_free(&e->chunks);
     mr_xfree(e->todo);
     mr_relations_destroy(e->rels);
     mr_decoder_set_destroy(e->intake.decoders);

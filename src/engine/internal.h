@@ -35,7 +35,6 @@ struct mr_engine {
 
     struct mr_chunk *chunk;             /* being read from; NULL none */
     struct mr_chunk_pool chunks;
-    struct mr_chunk_pool chunks;
     struct mr_batch *open;              /* being filled; NULL none */
     struct mr_batch *in_flight[MR_MAX_IN_FLIGHT]; /* oldest first */
     size_t in_flight_count;
