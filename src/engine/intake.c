@@ -268,8 +268,6 @@ static enum mr_status take_changes(struct mr_intake *in, struct mr_batch *batch,
             add_dead_row(v, rel, ev, batch->ar, err);
             break;
         case MR_ROW_STOPPED:
-            mr_error_prefix(err, "%.*s [%d] offset %lld: ", MR_STR_FMT(rec->topic), (int)rec->partition,
-                            (long long)rec->offset);
             return err->status == MR_OK ? mr_fail(err, MR_E_BUG, "a row was stopped without a reason") : err->status;
         }
     }
