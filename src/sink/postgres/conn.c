@@ -68,6 +68,7 @@ static void pg_destroy(struct mr_sink *sink)
     mr_pg_shapes_destroy(pg->shapes);
     mr_pg_queries_destroy(pg->queries);
     mr_arena_destroy(pg->scratch);
+    mr_buf_free(&pg->copy);
     mr_buf_free(&pg->sql);
     mr_buf_free(&pg->control);
     PQfreeCancel(pg->cancel);
@@ -85,6 +86,7 @@ static enum mr_status pg_connect(const struct mr_sink_options *opt, struct mr_si
     pg->base.ops = &mr_sink_postgres;
     pg->cfg = opt->cfg;
     pg->conn = conn;
+    pg->copy = MR_BUF_INIT(MR_PG_MAX_VALUE + 65536);
     pg->sql = MR_BUF_INIT(MR_PG_MAX_TEXT);
     pg->control = MR_BUF_INIT(1024);
     mr_pg_quote_ident(mr_str_z(control && *control ? control : "millrace"), &pg->control);
