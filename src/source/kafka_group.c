@@ -157,6 +157,7 @@ void mr_kafka_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code,
     mr_kafka_contact(src);
     switch (code) {
     case RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS:
+        src->was_assigned = true;
         if (src->closing)
             tell_assigned(src, list); /* given and taken in one breath: nobody reads it */
         else

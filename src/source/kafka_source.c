@@ -273,6 +273,21 @@ static void leave(struct mr_source *src)
     rd_kafka_queue_destroy(queue);
 }
 
+/* librdkafka before 2.3.0 aborts the process when a client with the cooperative assignor is destroyed before its first assignment (its issue
+ * 4312). Such a client has left the group by then; what it holds is left to the end of the process. */
+static bool destroying_aborts(const struct mr_source *src)
+{
+    const struct mr_pairs *props = &src->cfg->kafka_properties;
+
+    if (rd_kafka_version() >= 0x02030000 || src->bounded || src->was_assigned)
+        return false;
+    for (size_t i = 0; i < props->count; i++)
+        if (strcmp(props->items[i].key, "partition.assignment.strategy") == 0 &&
+            strstr(props->items[i].value, "cooperative"))
+            return true;
+    return false;
+}
+
 static void kafka_destroy(struct mr_source *src)
 {
     if (!src)
@@ -286,6 +301,8 @@ static void kafka_destroy(struct mr_source *src)
             revoke_bounded(src);
         mr_kafka_commit_due(src, true);
         leave(src);
+        if (destroying_aborts(src))
+            return;
         rd_kafka_destroy_flags(src->rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
     }
     mr_kafka_parts_free(src);
