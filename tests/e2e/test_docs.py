@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-PAGES = ["types.md", "dead-letters.md", "operations.md", "debezium.md", "mongodb.md", "flat-and-json.md"]
+PAGES = ["types.md", "dead-letters.md", "operations.md", "debezium.md", "mongodb.md", "flat-and-json.md", "tables.md"]
 MARK = "\x01"
 TIME = re.compile(r"\\?\d{4}\\-\d\d\\-\d\d\\ \d\d:\d\d:\d\d")
 
