@@ -14,6 +14,8 @@ struct bring {
     struct mr_catalog_table now;
     struct mr_ddl_step *steps;
     size_t step_count;
+    const struct mr_ddl_step *failed; /* the step that the target did not run */
+    bool too_wide;                    /* there is no room for all columns */
     struct mr_arena *ar;
     struct mr_error *err;
 };
@@ -34,7 +36,11 @@ static enum mr_status run_step(struct bring *b, const struct mr_ddl_step *step)
 {
     struct mr_sink *sink = b->gate->control;
     struct mr_str statement = {0};
-    MR_TRY(sink->ops->ddl(sink, step, &b->now, b->ar, &statement, b->err));
+    enum mr_status status = sink->ops->ddl(sink, step, &b->now, b->ar, &statement, b->err);
+    if (status != MR_OK) {
+        b->failed = step;
+        return status;
+    }
     struct mr_place place = place_of(b, step);
     struct mr_ddl_history_row row = {
         .target_schema = b->rel->target_schema,
@@ -174,8 +180,10 @@ static enum mr_status change_target(struct bring *b, bool *stale, bool *refused)
     }
     MR_TRY(sink->ops->describe_table(sink, b->rel->target_schema, b->rel->target_table, b->ar, &b->now, b->err));
     b->rel->exists = b->now.exists;
-    MR_TRY(mr_evolve_diff(b->want, &b->now, b->rel->created_by_us, sink->ops->dialect, b->ar, &b->steps,
-                          &b->step_count, b->err));
+    enum mr_status status = mr_evolve_diff(b->want, &b->now, b->rel->created_by_us, sink->ops->dialect, b->ar, &b->steps,
+                                           &b->step_count, b->err);
+    b->too_wide = status == MR_E_DATA;
+    MR_TRY(status);
     MR_TRY(check_allowed(b, refused));
     for (size_t i = 0; i < b->step_count; i++) {
         MR_TRY(run_step(b, &b->steps[i]));
@@ -198,6 +206,63 @@ static enum mr_status in_transaction(struct bring *b, bool *stale, bool *refused
         b->gate->schema_epoch = epoch_before;
     MR_FAULT("after_ddl");
     return status;
+}
+
+static enum mr_refused refused_kind(const struct bring *b)
+{
+    if (b->too_wide)
+        return MR_REFUSED_COLUMN;
+    switch (b->failed->kind) {
+    case MR_DDL_CREATE_SCHEMA:
+    case MR_DDL_CREATE_TABLE:
+        break;
+    case MR_DDL_ADD_COLUMN:
+        return MR_REFUSED_COLUMN;
+    case MR_DDL_ALTER_TYPE:
+        return MR_REFUSED_ALTER;
+    case MR_DDL_REPLACE_KEY:
+        return MR_REFUSED_KEY;
+    }
+    return MR_REFUSED_TABLE;
+}
+
+/* Is it the step that the target does not want, rather than the target that is in trouble? A table that cannot even be created since something
+ * else has its name is for a person to decide. */
+static bool is_refusal(const struct bring *b, enum mr_status status)
+{
+    if (b->too_wide)
+        return true;
+    if (b->failed == NULL)
+        return false;
+    bool is_create = refused_kind(b) == MR_REFUSED_TABLE;
+    return status == MR_E_DATA || status == MR_E_SCHEMA || (status == MR_E_CONFIG && !is_create);
+}
+
+/* The target refuses a step. What needs it goes to the dead letters; the batch is planned once more without it. False: nothing to be done. */
+static bool note_refusal(const struct bring *b, enum mr_status status)
+{
+    if (!is_refusal(b, status))
+        return false;
+    const struct mr_rel *rel = b->rel;
+    enum mr_refused kind = refused_kind(b);
+    struct mr_buf what = MR_BUF_INIT(1u << 20);
+    const struct mr_str *key = NULL;
+    size_t key_count = mr_tracker_key(rel->tk, &key);
+    if (kind == MR_REFUSED_KEY)
+        mr_refusal_key_name(key, key_count, &what);
+    else if (kind != MR_REFUSED_TABLE && !b->too_wide)
+        mr_buf_append_str(&what, b->want->columns[b->failed->column].path);
+    bool noted;
+    if (status == MR_E_SCHEMA && mr_refusals_try_again(rel->refusals, rel->target_schema, rel->target_table, kind, mr_buf_str(&what))) {
+        mr_log_error(MR_LOG_INFO, "the target's schema is not what was planned for; planning once more", b->err);
+        noted = true;
+    } else {
+        noted = mr_refusals_add(rel->refusals, rel->target_schema, rel->target_table, kind, mr_buf_str(&what), b->err->message);
+        if (noted)
+            mr_log_error(MR_LOG_WARN, "the target refuses to change the table; events that need the change become dead letters", b->err);
+    }
+    mr_buf_free(&what);
+    return noted;
 }
 
 /* The target holds the wanted table now. */
@@ -229,6 +294,10 @@ enum mr_status mr_gate_bring(struct mr_gate *gate, struct mr_rel *rel, bool *sta
     if (status == MR_OK) {
         status = in_transaction(&b, stale, refused);
         gate->control->ops->gate_unlock(gate->control);
+    }
+    if (status != MR_OK && note_refusal(&b, status)) {
+        *stale = true;
+        status = MR_OK;
     }
     if (status == MR_OK && !*stale)
         publish(&b);

@@ -23,6 +23,7 @@ struct mr_relations {
     struct mr_map *stored;    /* identity → struct stored */
     struct mr_map *rels;      /* identity → struct mr_rel */
     struct mr_map *names;     /* target schema → struct mr_names */
+    struct mr_refusals *refusals; /* outlive a reload */
     struct mr_names *schemas; /* the names of the schemas themselves; the path is the wanted name */
     struct mr_buf key;        /* scratch */
     struct mr_buf last_key;   /* of the relation asked for last */
@@ -59,6 +60,7 @@ struct mr_relations *mr_relations_create(const struct mr_config *cfg, const stru
     rels->sink_ops = sink_ops;
     rels->key = MR_BUF_INIT(1u << 20);
     rels->last_key = MR_BUF_INIT(1u << 20);
+    rels->refusals = mr_refusals_create();
     make_stores(rels);
     rels->uses_db = template_uses(rels, "{db}");
     rels->uses_table = template_uses(rels, "{table}");
@@ -94,6 +96,7 @@ void mr_relations_destroy(struct mr_relations *rels)
     if (rels == NULL)
         return;
     drop_stores(rels);
+    mr_refusals_destroy(rels->refusals);
     mr_buf_free(&rels->key);
     mr_buf_free(&rels->last_key);
     mr_xfree(rels);
@@ -202,6 +205,19 @@ void mr_rel_remember_types(struct mr_rel *rel)
         rel->known[i] = mr_tracker_column(rel->tk, i)->type;
 }
 
+/* What the target has refused of this table is not asked of it again. */
+static void apply_refusals(struct mr_relations *rels, struct mr_rel *rel)
+{
+    rel->refusals = rels->refusals;
+    rel->refused = mr_refusals_of(rels->refusals, rel->target_schema, rel->target_table);
+    for (const struct mr_refusal *r = rel->refused; r != NULL; r = r->next) {
+        if (r->why_z != NULL && r->kind == MR_REFUSED_COLUMN)
+            mr_tracker_refuse_new(rel->tk, r->what, r->why_z);
+        else if (r->why_z != NULL && r->kind == MR_REFUSED_ALTER)
+            mr_tracker_refuse_alter(rel->tk, r->what, r->why_z);
+    }
+}
+
 /* Columns from the control tables, then what the catalog really has. */
 static enum mr_status restore(struct mr_relations *rels, struct mr_sink *sink, struct mr_rel *rel,
                               const struct stored *st, struct mr_error *err)
@@ -223,6 +239,7 @@ static enum mr_status restore(struct mr_relations *rels, struct mr_sink *sink, s
     rel->has_foreign_keys = now.has_foreign_keys;
     if (now.exists)
         mr_tracker_meet_catalog(rel->tk, &now, &notes);
+    apply_refusals(rels, rel);
     if (notes.len > 0)
         mr_log(MR_LOG_WARN, "the target's table was changed by hand; its types are respected",
                MR_KV_STR("table", rel->source_name), MR_KV_STR("columns", mr_buf_str(&notes)));

@@ -177,10 +177,36 @@ static bool is_same_key(const struct build *b, size_t want)
     return same;
 }
 
+/* Has the target refused this key? Its rows forbid it, say, or something depends on the one it has. */
+static bool is_refused_key(const struct build *b, size_t want)
+{
+    const struct mr_rel *rel = b->rel;
+    if (rel->refused == NULL)
+        return false;
+    struct mr_str *paths = mr_arena_alloc(b->batch->ar, (want + 1) * sizeof *paths);
+    for (size_t i = 0; i < want; i++)
+        paths[i] = b->key.items[i].path;
+    struct mr_buf name = MR_BUF_INIT(1u << 20);
+    mr_refusal_key_name(paths, want, &name);
+    const char *why_z = mr_refusal_why(rel->refused, MR_REFUSED_KEY, mr_buf_str(&name));
+    mr_buf_free(&name);
+    if (why_z == NULL)
+        return false;
+    mr_fail_data(b->err, MR_CODE_REFUSED, "%.*s: the table cannot have the event's key", MR_STR_FMT(rel->source_name));
+    mr_error_detail(b->err, "the target refused to change its key: %s", why_z);
+    mr_error_hint(b->err, "name the key with tables.\"%.*s\".primary_key, or change the table by hand and start Millrace again",
+                  MR_STR_FMT(rel->source_name));
+    return true;
+}
+
 /* The key's columns are the table's key. A change of the set ends the batch (rows in it were folded by the old key). */
 static bool settle_key(struct build *b)
 {
     size_t want = b->keyless ? 0 : b->key.count;
+    if (is_refused_key(b, want)) {
+        b->outcome = MR_ROW_DEAD;
+        return false;
+    }
     if (is_same_key(b, want))
         return true;
     if (b->rel->fold != NULL && b->rel->batch_seq == b->batch->seq && b->rel->fold->changes > 0) {
@@ -394,6 +420,7 @@ static bool build_upsert(struct build *b, bool deleted_mark)
     e.cells = make_cells(b, 0, end, full, &e.cell_count);
     null_removed(b, e.cells, e.cell_count);
     struct mr_fields old_key = deleted_mark ? (struct mr_fields){0} : old_key_of(b);
+    e.is_new = ev->is_new && full && old_key.count == 0 && b->rel->set->delete_mode == MR_DELETE_HARD;
     if (old_key.count > 0) {
         remember_key_types(b);
         if (!fold_old_key(b, old_key))
@@ -507,9 +534,23 @@ static bool is_foreign_key(const struct build *b)
     return !b->keyless && mr_tracker_key(b->rel->tk, &have) > 0 && !is_same_key(b, b->key.count);
 }
 
+static bool is_refused_table(const struct build *b)
+{
+    const char *why_z = mr_refusal_why(b->rel->refused, MR_REFUSED_TABLE, (struct mr_str){0});
+    if (why_z == NULL)
+        return false;
+    mr_fail_data(b->err, MR_CODE_REFUSED, "%.*s: there is no table for it in the target", MR_STR_FMT(b->rel->source_name));
+    mr_error_detail(b->err, "the target refused to create it: %s", why_z);
+    return true;
+}
+
 static bool build(struct build *b)
 {
     const struct mr_change *ev = b->ev;
+    if (is_refused_table(b)) {
+        b->outcome = MR_ROW_DEAD;
+        return false;
+    }
     enum mr_delete_mode mode = b->rel->set->delete_mode;
     if (ev->op == MR_OP_DELETE && mode == MR_DELETE_IGNORE) {
         b->batch->skipped++;

@@ -69,6 +69,11 @@ size_t mr_tracker_key(const struct mr_tracker *tk, const struct mr_str **paths);
  * the change is appended to `notes`, one line each). */
 void mr_tracker_meet_catalog(struct mr_tracker *tk, const struct mr_catalog_table *now, struct mr_buf *notes);
 
+/* The target refuses to add a column for this path ("" any path), or to alter the column of it: fields that would need it are dead letters from
+ * now on, with the target's words. */
+void mr_tracker_refuse_new(struct mr_tracker *tk, struct mr_str path, const char *why_z);
+void mr_tracker_refuse_alter(struct mr_tracker *tk, struct mr_str path, const char *why_z);
+
 /* --- one row --- */
 void mr_tracker_row_begin(struct mr_tracker *tk, const struct mr_place *place);
 /* Judge one field. `hint` is the position of the field in its row: the column found there last time is tried first. On OK

@@ -42,6 +42,11 @@ static enum mr_status step(struct work *w, sqlite3_stmt *stmt, struct mr_error *
     enum mr_status status = MR_OK;
     if (rc != SQLITE_DONE)
         status = mr_sqlite_fail(w->s, err, "write a row of %.*s", MR_STR_FMT(w->tbl->name));
+    if (status == MR_E_DATA && sqlite3_get_autocommit(w->s->db)) {
+        /* RAISE(ROLLBACK), ON CONFLICT ROLLBACK: the good rows are gone with the bad one, every time. */
+        mr_error_hint(err, "a trigger or a constraint of the table rolls the whole transaction back: let it ABORT instead");
+        status = err->status = MR_E_CONFIG;
+    }
     sqlite3_reset(stmt);
     return status;
 }

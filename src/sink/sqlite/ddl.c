@@ -134,14 +134,15 @@ static enum mr_status run_rebuild(struct mr_sqlite *s, struct mr_buf *sql, struc
     return status;
 }
 
-static enum mr_status refuse_view(struct mr_sqlite *s, struct mr_str name, struct mr_arena *ar, struct mr_error *err)
+static enum mr_status refuse_other_object(struct mr_sqlite *s, struct mr_str name, struct mr_arena *ar, struct mr_error *err)
 {
-    struct mr_str *views;
+    struct mr_str *types;
     size_t count;
-    MR_TRY(query_texts(s, "SELECT name FROM sqlite_master WHERE type = 'view' AND name = ?1 COLLATE NOCASE", name, ar, &views, &count,
-                       err));
+    MR_TRY(query_texts(s, "SELECT type FROM sqlite_master WHERE type IN ('view', 'index') AND name = ?1 COLLATE NOCASE", name, ar, &types,
+                       &count, err));
     if (count > 0)
-        return mr_fail(err, MR_E_CONFIG, "%.*s is a view, and a table of that name is wanted", MR_STR_FMT(name));
+        return mr_fail(err, MR_E_CONFIG, "%.*s exists in the target and is not a table: it is of type %.*s",
+                       MR_STR_FMT(name), MR_STR_FMT(types[0]));
     return MR_OK;
 }
 
@@ -164,7 +165,7 @@ enum mr_status mr_sqlite_ddl(struct mr_sink *sink, const struct mr_ddl_step *ste
         status = render_rebuild(s, step, &present, ar, &sql, err);
     } else {
         if (step->kind == MR_DDL_CREATE_TABLE)
-            status = refuse_view(s, step->tbl->name, ar, err);
+            status = refuse_other_object(s, step->tbl->name, ar, err);
         mr_sqlite_dialect.render(step, &present, &s->server, &sql);
     }
     if (status == MR_OK)
