@@ -37,6 +37,7 @@ struct mr_job_table {
     struct mr_rel *rel;          /* main thread only */
     struct mr_table_batch rows;
     uint32_t *merged;            /* per row: how many changes it stands for */
+    bool tried_new;              /* the rows were handed over as new ones */
 };
 
 /* One lane's share of a batch: one transaction. */

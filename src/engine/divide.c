@@ -100,6 +100,17 @@ static struct sort_item *sorted(const struct item *items, size_t count, const st
     return order;
 }
 
+/* Is every row one that the target cannot have, by what the producer says? The sink finds out if it is not so. */
+static bool are_new(const struct sort_item *order, size_t count, const struct mr_rel *rel)
+{
+    if (rel->new_pause > 0)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!order[i].it->e->is_new || order[i].it->row.kind != MR_ROW_UPSERT || order[i].it->row.has_keep)
+            return false;
+    return true;
+}
+
 /* A row whose value does not coerce: its record becomes a dead letter. */
 static void refuse(struct mr_batch *batch, struct mr_job *job, const struct mr_config *cfg,
                    const struct mr_rel *rel, const struct mr_entry *e, const struct mr_error *err)
@@ -168,12 +179,14 @@ static void fill_table(struct mr_batch *batch, struct mr_job *job, const struct 
     struct mr_job_table *jt = &job->tables[job->table_count++];
     jt->rel = rel;
     jt->merged = mr_arena_alloc(job->ar, (count + 1) * sizeof *jt->merged);
+    jt->tried_new = !ordered && count > 0 && are_new(order, count, rel);
     jt->rows = (struct mr_table_batch){
         .tbl = mr_table_ref(tbl),
         .rows = mr_arena_alloc(job->ar, (count + 1) * sizeof(struct mr_row)),
         .row_count = count,
         .truncate_first = truncate,
         .ordered = ordered,
+        .all_new = jt->tried_new,
         .row_by_row = batch->unfolded,
     };
     for (size_t i = 0; i < count; i++) {

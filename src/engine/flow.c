@@ -8,6 +8,7 @@
 #include <millrace/base/time.h>
 
 #define STATISTICS_MS 5000
+#define MAX_NEW_PAUSE 4096 /* batches */
 
 /* ---- records and chunks ---- */
 
@@ -144,8 +145,23 @@ static enum mr_status make(struct mr_engine *e, struct mr_batch *batch, struct m
 
 /* ---- what comes back ---- */
 
+/* Rows said to be new were there already: for some batches nobody is believed, for more of them each time. */
+static void note_not_new(const struct mr_job *job)
+{
+    for (size_t i = 0; i < job->table_count; i++) {
+        const struct mr_job_table *jt = &job->tables[i];
+        if (!jt->tried_new || jt->rows.all_new)
+            continue;
+        jt->rel->new_pause_next = jt->rel->new_pause_next == 0 ? 16 : jt->rel->new_pause_next;
+        jt->rel->new_pause = jt->rel->new_pause_next;
+        if (jt->rel->new_pause_next < MAX_NEW_PAUSE)
+            jt->rel->new_pause_next *= 2;
+    }
+}
+
 static void count_job(struct mr_engine *e, const struct mr_job *job)
 {
+    note_not_new(job);
     e->stats->upserts += job->upserts;
     e->stats->deletes += job->deletes;
     e->stats->appends += job->appends;
@@ -394,6 +410,8 @@ static enum mr_status wait_for_room(struct mr_engine *e, size_t room, struct mr_
 static void submit(struct mr_engine *e, struct mr_batch *batch)
 {
     mr_batch_divide(batch, e->cfg, e->lanes, e->gate.schema_epoch);
+    for (size_t i = 0; i < batch->rel_count; i++)
+        batch->rels[i]->new_pause -= batch->rels[i]->new_pause > 0;
     e->in_flight[e->in_flight_count++] = batch;
     for (size_t i = 0; i < batch->job_count; i++)
         mr_applier_submit(e->appliers[batch->barrier ? 0 : i], &batch->jobs[i]);

@@ -78,6 +78,7 @@ static void merge_upsert(struct mr_entry *have, const struct mr_entry *e, struct
         if (is_keep(cells[i]))
             cells[i] = was_deleted ? mr_value_null() : mr_entry_cell(have, i);
     have->full = e->full || was_deleted || have->full;
+    have->is_new = have->is_new && !was_deleted;
     have->kind = MR_ROW_UPSERT;
     have->cells = cells;
     have->cell_count = count;

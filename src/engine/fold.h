@@ -11,6 +11,7 @@ struct mr_entry {
     struct mr_str key;         /* canonical key bytes; empty for keyless rows */
     enum mr_row_kind kind;
     bool full;                 /* columns beyond `cells` are NULL, not kept */
+    bool is_new;               /* the producer says that there was no such row before this batch */
     uint32_t origin;           /* record in the batch, the last one that touched the row */
     uint32_t merged;           /* how many changes it stands for */
     uint32_t lane;

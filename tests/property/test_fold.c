@@ -97,13 +97,18 @@ static void run_seed(uint64_t seed)
             continue;
         }
         struct mr_entry e = random_change(&state, ar, columns);
+        e.is_new = e.kind == MR_ROW_UPSERT && e.full && !one_by_one.there[e.cells[0].i]; /* a truthful producer */
         apply(&one_by_one, &e);
         mr_fold_add(&fold, ar, &e);
     }
     if (fold.truncate_first)
         memset(folded.there, 0, sizeof folded.there);
-    for (size_t i = 0; i < fold.count; i++)
-        apply(&folded, &fold.entries[i]);
+    for (size_t i = 0; i < fold.count; i++) {
+        const struct mr_entry *e = &fold.entries[i];
+        if (e->is_new && e->kind == MR_ROW_UPSERT && folded.there[e->cells[0].i])
+            fail_msg("seed %llu: key %lld is not new to the target", (unsigned long long)seed, (long long)e->cells[0].i);
+        apply(&folded, e);
+    }
     for (int64_t k = 0; k < KEYS; k++) {
         bool same = one_by_one.there[k] == folded.there[k];
         for (uint32_t c = 0; c < COLUMNS && same && folded.there[k]; c++)
