@@ -300,6 +300,9 @@ enum mr_status mr_file_read_current(struct mr_source *src, struct mr_file_poll *
                 file->want = src->line;
             }
             break;
+        case MR_LINES_MORE:
+            step = SKIP_STEP - 1; /* look at the clock */
+            break;
         case MR_LINES_WAIT:
             *outcome = MR_FILE_OUT_WAIT;
             return MR_OK;

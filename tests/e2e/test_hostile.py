@@ -4,13 +4,15 @@
 Whatever comes, the program ends in time, says what it did not take, and takes everything else."""
 import json
 import os
+import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support", "py"))
-from harness import TARGETS, Failure, millrace  # noqa: E402
+from harness import MILLRACE, TARGETS, Failure, millrace  # noqa: E402
 
 SECONDS = 60
 
@@ -113,6 +115,24 @@ def test_schemas_named_like_the_servers_own(b):
         b.target.execute('DROP SCHEMA IF EXISTS "_pg_mine" CASCADE')
         for (name,) in b.target.query("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'yyyyyyyyyy%' OR nspname LIKE 'information\\_schema\\__%'"):
             b.target.execute(f'DROP SCHEMA "{name}" CASCADE')
+
+
+# ---- files ----
+
+def test_an_endless_line_can_be_stopped(b):
+    began = time.monotonic()
+    proc = subprocess.Popen([MILLRACE, "backfill", *b.target.args(), "--topic", "shop.t", "/dev/zero"], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(1)
+        with open(f"/proc/{proc.pid}/status", encoding="ascii") as f:
+            peak = next(int(line.split()[1]) for line in f if line.startswith("VmHWM"))
+        proc.terminate()
+        same(proc.wait(SECONDS), 0)
+        want(time.monotonic() - began < 20, "it took too long")
+        want(peak < 400 << 10, f"{peak} KiB for a line of at most 64 MiB")
+    finally:
+        proc.kill()
 
 
 # ---- tables that refuse ----
