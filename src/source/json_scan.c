@@ -97,15 +97,13 @@ struct nesting {
     bool is_inside; /* of a string */
 };
 
-/* The end of the value if it lies among these brackets, which all stand outside strings. */
-static const char *closing(const char *block, uint64_t opens, uint64_t closes, size_t depth)
+/* Through these brackets, which all stand outside strings; the end of the value if it lies among them. */
+static inline const char *through_brackets(const char *block, uint64_t opens, uint64_t closes, size_t *depth)
 {
     for (uint64_t left = opens | closes; left != 0; left &= left - 1) {
-        uint64_t first = left & (UINT64_C(0) - left);
-
-        if (opens & first)
-            depth++;
-        else if (--depth == 0)
+        if (opens & left & (UINT64_C(0) - left))
+            ++*depth;
+        else if (--*depth == 0)
             return block + __builtin_ctzll(left) + 1;
     }
     return NULL;
@@ -127,18 +125,11 @@ static const char *walk_blocks(struct mr_scan *sc, struct nesting *n)
             sc->pos += was_escaped;
             return NULL;
         }
-        m.opens &= ~inside;
-        m.closes &= ~inside;
-        if (m.opens | m.closes) {
-            size_t closes = (size_t)__builtin_popcountll(m.closes);
-            const char *end = closes < n->depth ? NULL : closing(sc->pos, m.opens, m.closes, n->depth);
-
-            if (end) {
-                uint64_t before = UINT64_MAX >> (64 - (end - sc->pos));
-                n->has_blanks = n->has_blanks || (m.blanks & ~inside & before) != 0;
-                return end;
-            }
-            n->depth += (size_t)__builtin_popcountll(m.opens) - closes;
+        const char *end = through_brackets(sc->pos, m.opens & ~inside, m.closes & ~inside, &n->depth);
+        if (end) {
+            uint64_t before = UINT64_MAX >> (64 - (end - sc->pos));
+            n->has_blanks = n->has_blanks || (m.blanks & ~inside & before) != 0;
+            return end;
         }
         n->has_blanks = n->has_blanks || (m.blanks & ~inside) != 0;
         n->is_inside = inside >> 63;
