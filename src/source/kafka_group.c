@@ -115,8 +115,9 @@ static void assigned(struct mr_source *src, rd_kafka_topic_partition_list_t *lis
     if (status == MR_OK) {
         begin_at(src, list, positions);
         tell_assigned(src, list);
-        if (src->paused && list->cnt > 0)
-            rd_kafka_pause_partitions(src->rk, list);
+        /* librdkafka keeps a partition paused over being revoked and assigned anew (test_partitions_are_taken_while_the_batches_wait). */
+        if (list->cnt > 0)
+            (void)(src->paused ? rd_kafka_pause_partitions(src->rk, list) : rd_kafka_resume_partitions(src->rk, list));
     } else {
         src->failed.status = status;
         refuse_assignment(src);

@@ -123,7 +123,7 @@ def hold_lock(target, seconds):
     """Nobody writes the tables for so long: batches wait, and a rebalance finds them under way."""
     import psycopg2
     with psycopg2.connect(target.url) as db, db.cursor() as cur:
-        cur.execute(f'LOCK TABLE "{target.schema}".items, "{target.schema}".audit IN EXCLUSIVE MODE')
+        cur.execute(f'LOCK TABLE "{target.schema}".items IN EXCLUSIVE MODE')
         time.sleep(seconds)
     db.close()
 
@@ -174,6 +174,27 @@ def test_four_instances_with_two_appliers_come_and_go_eagerly(target):
 
 def test_instances_come_and_go_while_locks_hold_up_the_batches(target):
     come_and_go(target, 3, "cooperative-sticky", 10, 5, locks=True)
+
+
+def test_partitions_are_taken_while_the_batches_wait(target):
+    """The first instance waits for room for its next batch when the group takes half of its partitions."""
+    broker = Broker()
+    producer = Producer(broker, 6)
+    group = Group(target, producer, broker, "range")
+    group.start()
+    wait_for("nothing arrives", lambda: group.audit_count() > 500)
+    for _ in range(4 if ALL else 2):
+        holder = threading.Thread(target=hold_lock, args=(target, 5), daemon=True)
+        holder.start()
+        time.sleep(2.5)
+        other = group.start()
+        other.expect_log("partition assigned", 40)
+        holder.join()
+        time.sleep(1)
+        group.all_alive()
+        group.end_by(other, signal.SIGTERM)
+    producer.finish()
+    group.expect_everything()
 
 
 # ---- One that sleeps ----
