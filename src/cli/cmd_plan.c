@@ -163,7 +163,7 @@ static void print_counts(struct telling *t, const struct mr_plan_table *tbl)
 static void print_table(struct telling *t, const struct mr_plan_table *tbl)
 {
     append_table_name(out(t), tbl);
-    mr_buf_append_z(out(t), tbl->exists ? "  (altered; " : "  (new; ");
+    mr_buf_append_z(out(t), tbl->refused ? "  (refused; " : tbl->exists ? "  (altered; " : "  (new; ");
     print_counts(t, tbl);
     mr_buf_append_z(out(t), ")\n");
     if (tbl->refused != NULL)
@@ -255,10 +255,11 @@ static void print_end(struct telling *t, const struct mr_engine_stats *stats)
     if (stats->records == 0)
         mr_buf_append_z(out(t), "There is nothing new to read: the stored positions are at the end of the input (--again plans from its start).\n");
     else if (t->statements == 0 && t->refused == 0)
-        mr_buf_printf(out(t), "No table changes. %llu records read.\n", (unsigned long long)stats->records);
+        mr_buf_printf(out(t), "No table changes. %llu record%s read.\n", (unsigned long long)stats->records,
+                      stats->records == 1 ? "" : "s");
     else
-        mr_buf_printf(out(t), "%llu statement%s, %llu records read. Nothing has been written.\n", (unsigned long long)t->statements,
-                      t->statements == 1 ? "" : "s", (unsigned long long)stats->records);
+        mr_buf_printf(out(t), "%llu statement%s, %llu record%s read. Nothing has been written.\n", (unsigned long long)t->statements,
+                      t->statements == 1 ? "" : "s", (unsigned long long)stats->records, stats->records == 1 ? "" : "s");
     if (mr_engine_stopping())
         mr_buf_append_z(out(t), "Stopped before the end of the input: this is the plan for what has been read.\n");
 }

@@ -107,7 +107,10 @@ void mr_progress_summary(const struct mr_engine_stats *stats, const struct mr_co
                MR_KV_INT("tables", stats->tables), MR_KV_INT("dead_letters", stats->dead_letters),
                MR_KV_INT("control_messages", stats->control), MR_KV_DOUBLE("seconds", seconds));
         if (stats->dead_letters > 0)
-            printf("%llu dead letters: millrace dead-letters list\n", (unsigned long long)stats->dead_letters);
+            printf("%llu dead letter%s: millrace dead-letters list\n", (unsigned long long)stats->dead_letters,
+                   stats->dead_letters == 1 ? "" : "s");
+        if (stats->finished_before)
+            mr_log_plain(MR_LOG_INFO, "nothing new: the input had been read to its end before (--again starts over)");
         return;
     }
     struct mr_buf url = MR_BUF_INIT(4096);
