@@ -119,6 +119,13 @@ def test_schemas_named_like_the_servers_own(b):
 
 # ---- files ----
 
+def test_a_folder_that_does_not_exist_is_told_at_once(b):
+    done = millrace("backfill", "--to", f"sqlite:{b.work.name}/nowhere/x.db", "--format", "flat", "--topic", "shop.t", b.file(rows_of(1)), check=False,
+                    timeout=20)
+    same(done.returncode, 3)
+    want("its folder does not exist" in done.stderr, done.stderr)
+
+
 def test_an_endless_line_can_be_stopped(b):
     began = time.monotonic()
     proc = subprocess.Popen([MILLRACE, "backfill", *b.target.args(), "--topic", "shop.t", "/dev/zero"], stdout=subprocess.DEVNULL,
@@ -151,9 +158,11 @@ def test_a_type_that_cannot_be_altered_kills_only_what_needs_it(b):
 
 def test_a_key_that_the_rows_forbid_kills_only_its_events(b):
     b.load([event({"id": 1}, {"v": 1}), event({"id": {"x": 1}}, {"v": 2}), event({"id": 2}, {"v": 3})])
-    if b.is_pg: # the rows have no value for the new key
-        same(b.dead(), ["refused"])
-        same(b.ids(), [1, 2])
+    same(b.dead(), ["refused"])
+    same(b.ids(), [1, 2])
+    b.load([event(None, {"id": 7}, "shop.n"), event(None, {"v": 8}, "shop.n"), event({"id": 7}, {"id": 7, "v": 9}, "shop.n")])
+    same(b.dead(), ["refused"] * 2)
+    same(sorted(str(row["id"].value) for row in b.target.rows("n")), ["7", "None"]) # none has got a value from nowhere
     keyless = [event(None, {"id": 1, "v": 1}, "shop.k"), event(None, {"id": 1, "v": 1}, "shop.k"), event({"id": 1}, {"id": 1, "v": 2}, "shop.k"),
                event(None, {"id": 3, "v": 3}, "shop.k")]
     before = len(b.dead())

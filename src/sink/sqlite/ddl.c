@@ -124,6 +124,35 @@ static enum mr_status render_rebuild(struct mr_sqlite *s, const struct mr_ddl_st
     return MR_OK;
 }
 
+/* A key of one INTEGER column is the rowid: SQLite would give rows that have no value for it one of its own making, in place of an error. */
+static enum mr_status refuse_null_keys(struct mr_sqlite *s, const struct mr_table *tbl, struct mr_error *err)
+{
+    struct mr_buf sql = MR_BUF_INIT(MR_SQLITE_SQL_MAX);
+    sqlite3_stmt *stmt = NULL;
+    if (tbl->key_count == 0)
+        return MR_OK;
+    mr_buf_append_z(&sql, "SELECT 1 FROM ");
+    mr_sqlite_quote(tbl->name, &sql);
+    for (size_t i = 0; i < tbl->key_count; i++) {
+        mr_buf_append_z(&sql, i ? " OR " : " WHERE ");
+        mr_sqlite_quote(tbl->columns[tbl->key_columns[i]].name, &sql);
+        mr_buf_append_z(&sql, " IS NULL");
+    }
+    mr_buf_append_z(&sql, " LIMIT 1");
+    enum mr_status status = mr_buf_check(&sql, "a query", err);
+    if (status == MR_OK)
+        status = mr_sqlite_prepare(s, mr_buf_str(&sql), false, &stmt, NULL, err);
+    mr_buf_free(&sql);
+    MR_TRY(status);
+    int rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW)
+        status = mr_fail_data(err, MR_CODE_NULL_KEY, "there are rows in which a column of the new key is null");
+    else if (rc != SQLITE_DONE)
+        status = mr_sqlite_fail(s, err, "read the table");
+    sqlite3_finalize(stmt);
+    return status;
+}
+
 /* Renaming must not look into the views that name the table, which at that moment does not exist. */
 static enum mr_status run_rebuild(struct mr_sqlite *s, struct mr_buf *sql, struct mr_error *err)
 {
@@ -161,9 +190,11 @@ enum mr_status mr_sqlite_ddl(struct mr_sink *sink, const struct mr_ddl_step *ste
     struct mr_buf sql = MR_BUF_INIT(MR_SQLITE_SQL_MAX);
     enum mr_status status = MR_OK;
     bool is_rebuild = step->kind == MR_DDL_ALTER_TYPE || step->kind == MR_DDL_REPLACE_KEY;
-    if (is_rebuild) {
+    if (step->kind == MR_DDL_REPLACE_KEY)
+        status = refuse_null_keys(s, step->tbl, err);
+    if (status == MR_OK && is_rebuild) {
         status = render_rebuild(s, step, &present, ar, &sql, err);
-    } else {
+    } else if (status == MR_OK) {
         if (step->kind == MR_DDL_CREATE_TABLE)
             status = refuse_other_object(s, step->tbl->name, ar, err);
         mr_sqlite_dialect.render(step, &present, &s->server, &sql);
