@@ -197,8 +197,12 @@ static enum mr_status on_position(void *ctx, const struct mr_position_row *row, 
             !mr_str_eq_z(row->topic, ps->part->topic_z))
             continue;
         if (row->epoch == ps->epoch) {
-            /* Ours, but not where we left it: a commit in doubt came through after we had looked. Nobody else moves it in our epoch. */
-            if (row->lane < ps->lanes && ps->committed[row->lane] != row->position) {
+            /* Ours, but not where we left it. Further on: a commit in doubt came through after we had looked. Behind: the target has lost what
+             * it had confirmed (a crash without synchronous commits, a standby that took over). */
+            if (row->lane >= ps->lanes)
+                continue;
+            ps->set_back = ps->set_back || row->position < ps->committed[row->lane];
+            if (row->position > ps->committed[row->lane]) {
                 ps->committed[row->lane] = row->position;
                 e->fenced_in_vain = 0;
             }
@@ -211,15 +215,47 @@ static enum mr_status on_position(void *ctx, const struct mr_position_row *row, 
     return MR_OK;
 }
 
+/* The target is behind what we have read and given away: claim the partition anew and read again from there. The new epoch makes everything
+ * void that is still in hand. */
+static enum mr_status read_again(struct mr_engine *e, struct mr_part_state *ps, struct mr_error *err)
+{
+    struct mr_stored_position stored;
+    ps->set_back = false;
+    MR_TRY(claim(e, &ps->part, 1, &stored, err));
+    take_over(e, ps, &stored);
+    int64_t position = mr_part_resume(ps);
+    mr_log(MR_LOG_WARN, "the target has lost transactions that it had confirmed; they are read again",
+           MR_KV_Z("topic", ps->part->topic_z), MR_KV_INT("partition", ps->part->partition), MR_KV_INT("position", position));
+    if (position == MR_POSITION_NONE || e->source_ops->seek == NULL)
+        return mr_fail(err, MR_E_ENV, "%s [%d]: the target has gone back to before its first position; start again to read from there",
+                       ps->part->topic_z, (int)ps->part->partition);
+    e->fenced_in_vain = 0;
+    return e->source_ops->seek(e->source, ps->part, position, err);
+}
+
+static enum mr_status read_again_all(struct mr_engine *e, struct mr_error *err)
+{
+    for (size_t i = 0; i < e->part_states.count; i++) {
+        struct mr_part_state *ps = e->part_states.items[i];
+        if (ps != NULL && ps->set_back && ps->owned && !ps->dropped)
+            MR_TRY(read_again(e, ps, err));
+    }
+    return MR_OK;
+}
+
 enum mr_status mr_engine_drop_fenced(struct mr_engine *e, struct mr_error *err)
 {
     enum mr_status status;
     e->fenced_in_vain++;
     MR_WITH_TARGET(e, status, err, mr_control_positions(e->control, on_position, e, err));
     MR_TRY(status);
-    if (e->fenced_in_vain > 5)
-        return mr_fail(err, MR_E_BUG, "a stored position is not the one this instance started from, although no other instance "
-                       "has claimed its partition");
+    MR_TRY(read_again_all(e, err));
+    if (e->fenced_in_vain > 5) {
+        mr_fail(err, MR_E_FENCED, "a stored position is gone from the target, or is not the one this instance left, although no other "
+                "instance has claimed its partition");
+        mr_error_hint(err, "somebody changed Millrace's control tables; start again to go on from what they say");
+        return MR_E_FENCED;
+    }
     for (size_t i = 0; i < e->part_states.count; i++) {
         struct mr_part_state *ps = e->part_states.items[i];
         if (ps == NULL || !ps->dropped)
