@@ -70,6 +70,7 @@ static enum mr_status save_table(struct bring *b)
         .key_paths = key,
         .key_count = key_count,
         .created_by_us = b->rel->created_by_us || !b->rel->exists,
+        .expanded = b->rel->expanded,
     };
     return mr_control_table_save(b->gate->control, &row, b->err);
 }

@@ -156,6 +156,24 @@ static void identity(struct mr_buf *buf, struct mr_str database, struct mr_str t
     mr_buf_append_str(buf, topic);
 }
 
+/* What is stored is found by the identity and by the name that the templates give it: other templates make another table of it. */
+static void add_expanded(struct mr_buf *buf, struct mr_str expanded)
+{
+    mr_buf_append_char(buf, '\0');
+    mr_buf_append_str(buf, expanded);
+}
+
+static struct mr_str expanded_path(const struct mr_target_name *name, struct mr_arena *ar)
+{
+    struct mr_buf path = MR_BUF_INIT(1u << 20);
+    if (name->schema.len > 0)
+        mr_path_append(&path, name->schema);
+    mr_path_append(&path, name->table);
+    struct mr_str out = mr_arena_copy(ar, mr_buf_str(&path));
+    mr_buf_free(&path);
+    return out;
+}
+
 static enum mr_status on_stored(void *ctx, const struct mr_tracked_table *tbl, struct mr_error *err)
 {
     struct mr_relations *rels = ctx;
@@ -169,6 +187,7 @@ static enum mr_status on_stored(void *ctx, const struct mr_tracked_table *tbl, s
     for (size_t i = 0; i < tbl->key_count; i++)
         st->key_paths[i] = mr_arena_copy(rels->ar, tbl->key_paths[i]);
     identity(&rels->key, tbl->database, tbl->table, tbl->topic);
+    add_expanded(&rels->key, tbl->expanded);
     mr_map_put(rels->stored, mr_buf_str(&rels->key), st);
     mr_names_take(names_of(rels, st->target_schema), mr_buf_str(&rels->key), st->target_table);
     return MR_OK;
@@ -290,24 +309,29 @@ static enum mr_status make_rel(struct mr_relations *rels, struct mr_sink *sink,
                                struct mr_rel *rel, struct mr_error *err)
 {
     const struct mr_sink_ops *ops = rels->sink_ops;
-    struct stored *st = mr_map_get(rels->stored, mr_buf_str(&rels->key));
+    struct mr_target_name name;
+    MR_TRY(mr_name_target(rels->cfg, ops->dialect, rels->default_schema, relation->database, relation->table, rec->topic,
+                          mr_partition_file(rec->part), rels->ar, &name, err));
+    rel->expanded = expanded_path(&name, rels->ar);
+    struct mr_buf key = MR_BUF_INIT(1u << 20);
+    mr_buf_append_str(&key, mr_buf_str(&rels->key));
+    add_expanded(&key, rel->expanded);
+    struct stored *st = mr_map_get(rels->stored, mr_buf_str(&key));
     if (st != NULL) {
         rel->target_schema = st->target_schema;
         rel->target_table = st->target_table;
     } else {
-        struct mr_target_name name;
-        MR_TRY(mr_name_target(rels->cfg, ops->dialect, rels->default_schema, relation->database,
-                              relation->table, rec->topic, mr_partition_file(rec->part), rels->ar, &name, err));
         bool substituted = false;
         rel->target_schema = schema_name(rels, name.schema);
-        rel->target_table = mr_arena_copy(rels->ar,
-            mr_names_give(names_of(rels, rel->target_schema), mr_buf_str(&rels->key), name.table, &substituted));
+        rel->target_table = mr_arena_copy(
+            rels->ar, mr_names_give(names_of(rels, rel->target_schema), mr_buf_str(&key), name.table, &substituted));
         if (substituted)
             mr_log(MR_LOG_WARN, "the table's name is taken or cannot be used; it gets a substitute",
                    MR_KV_STR("wanted", name.table), MR_KV_STR("name", rel->target_table));
     }
-    rel->source_name = source_name(rels, relation, rel->target_table);
+    mr_buf_free(&key);
     struct mr_relation names = settings_names(relation, rec, rel->target_table);
+    rel->source_name = source_name(rels, &names, rel->target_table);
     rel->tk = mr_tracker_create(rels->cfg, ops->dialect, names.database, names.table, rel->target_schema,
                                 rel->target_table);
     rel->set = mr_tracker_settings(rel->tk);

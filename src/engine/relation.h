@@ -15,6 +15,7 @@ struct mr_rel {
     struct mr_str database, table, topic;  /* values that identify it ("" where the templates do not use them) */
     struct mr_str source_name;             /* "db.table", for people */
     struct mr_str target_schema, target_table;
+    struct mr_str expanded;                /* schema.table as the templates give it, a path */
     struct mr_tracker *tk;
     const struct mr_table_settings *set;   /* the tracker's */
     const struct mr_table *tbl;            /* last published version that the target holds, NULL before the first */

@@ -46,6 +46,7 @@ LIBRARIES = {
     "yaml.h": ["config/yaml.c"],
     "zlib.h": ["source/"],
     "zstd.h": ["source/"],
+    "zstd_errors.h": ["source/"],
     "jansson.h": ["source/", "engine/", "cli/"],
     "curl/curl.h": ["decode/schema_registry.c"],
     "microhttpd.h": ["serve/"],

@@ -215,6 +215,7 @@ static enum mr_status see_table(void *ctx, const struct mr_tracked_table *tbl, s
     copy->database = mr_arena_copy(seen->ar, tbl->database);
     copy->table = mr_arena_copy(seen->ar, tbl->table);
     copy->topic = mr_arena_copy(seen->ar, tbl->topic);
+    copy->expanded = mr_arena_copy(seen->ar, tbl->expanded);
     struct mr_str *paths = mr_arena_alloc(seen->ar, (tbl->key_count + 1) * sizeof(*paths));
     for (size_t i = 0; i < tbl->key_count; i++)
         paths[i] = mr_arena_copy(seen->ar, tbl->key_paths[i]);
@@ -234,7 +235,7 @@ static void test_tracked_tables_come_back_exactly(void **state)
     const struct mr_str paths[] = {MR_STR("a.b"), MR_STR("we\\.ird\\\\0"), {"n\0l\xff\xed\xa0\x80\\\\", 9}, MR_STR("\"quoted\" ü")};
     struct mr_tracked_table tables[] = {
         {.target_schema = MR_STR(""), .target_table = MR_STR("t\"1"), .database = MR_STR("db\\0"), .table = MR_STR("T"), .topic = MR_STR(""),
-         .key_paths = paths, .key_count = 4, .created_by_us = true},
+         .key_paths = paths, .key_count = 4, .created_by_us = true, .expanded = MR_STR("a\\.b.T")},
         {.target_schema = MR_STR("s"), .target_table = MR_STR("t"), .database = MR_STR(""), .table = mr_str_of("\0\xc3", 2),
          .topic = MR_STR("shop.orders")},
     };
@@ -250,6 +251,7 @@ static void test_tracked_tables_come_back_exactly(void **state)
             assert_same(seen.tables[i].database, tables[i].database);
             assert_same(seen.tables[i].table, tables[i].table);
             assert_same(seen.tables[i].topic, tables[i].topic);
+            assert_same(seen.tables[i].expanded, tables[i].expanded);
             assert_int_equal(seen.tables[i].created_by_us, tables[i].created_by_us);
             assert_int_equal(seen.tables[i].key_count, tables[i].key_count);
             for (size_t k = 0; k < tables[i].key_count; k++)
@@ -699,7 +701,7 @@ static void test_every_named_query_is_accepted_by_the_server(void **state)
     } queries[] = {
         {MR_Q_control_version, ""},       {MR_Q_position_claim, "tji"},     {MR_Q_position_list, ""},         {MR_Q_position_store, "tj"},
         {MR_Q_position_check, "tj"},      {MR_Q_position_set_lanes, "ttiiii"}, {MR_Q_position_forget, "tni"}, {MR_Q_schema_epoch_get, ""},
-        {MR_Q_schema_epoch_raise, ""},    {MR_Q_tracked_table_list, ""},    {MR_Q_tracked_table_save, "tttttjb"}, {MR_Q_tracked_column_list, "tt"},
+        {MR_Q_schema_epoch_raise, ""},    {MR_Q_tracked_table_list, ""},    {MR_Q_tracked_table_save, "tttttjbt"}, {MR_Q_tracked_column_list, "tt"},
         {MR_Q_tracked_column_save, "ttj"}, {MR_Q_type_history_add, "j"},    {MR_Q_type_history_list, "ttii"}, {MR_Q_ddl_history_add, "ttttbtii"},
         {MR_Q_ddl_history_list, "ii"},    {MR_Q_topic_fact_get, "tt"},      {MR_Q_topic_fact_save, "tttb"},   {MR_Q_dead_letter_add, "jx"},
         {MR_Q_dead_letter_list, "ttttibniib"}, {MR_Q_dead_letter_count, "t"}, {MR_Q_dead_letter_codes, "t"}, {MR_Q_dead_letter_mark, "it"},  {MR_Q_dead_letter_purge, "ttttibnn"},
