@@ -1,7 +1,6 @@
 /* Batches: see batch.h. */
 #include "batch.h"
 
-#include <millrace/base/hash.h>
 #include <millrace/base/mem.h>
 #include <millrace/base/time.h>
 
@@ -127,13 +126,4 @@ struct mr_type_history_row *mr_batch_add_note(struct mr_batch *batch)
 {
     batch->notes = mr_xgrow(batch->notes, &batch->note_cap, batch->note_count + 1, sizeof *batch->notes);
     return &batch->notes[batch->note_count++];
-}
-
-uint32_t mr_lane_of(const struct mr_rel *rel, uint64_t key_hash, uint32_t lanes)
-{
-    if (lanes == 1 || rel->has_other_unique || rel->has_foreign_keys)
-        return 0;
-    uint64_t h = mr_hash(rel->target_table.ptr, rel->target_table.len, key_hash);
-    uint32_t shard = (uint32_t)(h >> 60); /* 16 shards */
-    return shard * lanes / 16;
 }

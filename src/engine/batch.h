@@ -38,6 +38,7 @@ struct mr_job_table {
     struct mr_table_batch rows;
     uint32_t *merged;            /* per row: how many changes it stands for */
     bool tried_new;              /* the rows were handed over as new ones */
+    uint32_t truncate_origin;    /* record of rows.truncate_first */
 };
 
 /* One lane's share of a batch: one transaction. */
@@ -113,8 +114,5 @@ struct mr_type_history_row *mr_batch_add_note(struct mr_batch *batch);
 void mr_batch_divide(struct mr_batch *batch, const struct mr_config *cfg, uint32_t lanes, int64_t schema_epoch);
 /* Give the jobs up (done, or to be made anew). */
 void mr_batch_drop_jobs(struct mr_batch *batch);
-
-/* The lane of a key. */
-uint32_t mr_lane_of(const struct mr_rel *rel, uint64_t key_hash, uint32_t lanes);
 
 #endif

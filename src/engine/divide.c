@@ -178,6 +178,7 @@ static void fill_table(struct mr_batch *batch, struct mr_job *job, const struct 
 
     struct mr_job_table *jt = &job->tables[job->table_count++];
     jt->rel = rel;
+    jt->truncate_origin = fold->truncate_origin;
     jt->merged = mr_arena_alloc(job->ar, (count + 1) * sizeof *jt->merged);
     jt->tried_new = !ordered && count > 0 && are_new(order, count, rel);
     jt->rows = (struct mr_table_batch){

@@ -176,6 +176,17 @@ static void count_job(struct mr_engine *e, const struct mr_job *job)
     }
 }
 
+/* Was it our own new claim of a partition that fenced the job? Then nobody else has it, and there is nothing to find out. */
+static bool is_claimed_anew(const struct mr_engine *e, const struct mr_job *job)
+{
+    for (size_t i = 0; i < job->move_count; i++) {
+        const struct mr_part_state *ps = e->part_states.items[job->moves[i].part->index];
+        if (ps->epoch != job->moves[i].epoch || !is_ours(ps))
+            return true;
+    }
+    return false;
+}
+
 /* A refused job: what the run does about it. */
 static void note_refusal(struct mr_engine *e, struct mr_batch *batch, const struct mr_job *job)
 {
@@ -186,7 +197,8 @@ static void note_refusal(struct mr_engine *e, struct mr_batch *batch, const stru
         batch->replanned = batch->replanned || !job->epoch_moved;
         return;
     case MR_E_FENCED:
-        e->fenced = e->need_redo = true;
+        e->fenced = e->fenced || !is_claimed_anew(e, job);
+        e->need_redo = true;
         return;
     case MR_E_STOPPED:
         e->need_redo = true;
@@ -266,6 +278,7 @@ static void settle(struct mr_engine *e, size_t at)
     mr_batch_drop_jobs(batch);
     if (refused)
         return;
+    e->fenced_in_vain = 0;
     count_batch(e, batch);
     commit_source(e, batch);
     memmove(&e->in_flight[at], &e->in_flight[at + 1], (e->in_flight_count - at - 1) * sizeof *e->in_flight);
@@ -440,9 +453,27 @@ static enum mr_status fit_lanes(struct mr_engine *e, struct mr_error *err)
     return MR_OK;
 }
 
+static bool any_barrier(const struct mr_engine *e)
+{
+    for (size_t i = 0; i < e->in_flight_count; i++)
+        if (e->in_flight[i]->barrier)
+            return true;
+    return false;
+}
+
+static bool any_lanes_to_fit(const struct mr_engine *e)
+{
+    for (size_t i = 0; i < e->part_states.count; i++) {
+        const struct mr_part_state *ps = e->part_states.items[i];
+        if (ps != NULL && is_ours(ps) && ps->lanes != e->lanes)
+            return true;
+    }
+    return false;
+}
+
 static enum mr_status dispatch(struct mr_engine *e, struct mr_batch *batch, struct mr_error *err)
 {
-    bool alone = batch->barrier || needs_ddl(batch) || mr_intake_facts_dirty(&e->intake);
+    bool alone = batch->barrier || any_barrier(e) || needs_ddl(batch) || mr_intake_facts_dirty(&e->intake);
     MR_TRY(check_breaker(e, err));
     MR_TRY(wait_for_room(e, alone ? 0 : MR_MAX_IN_FLIGHT - 1, err));
     if (e->need_redo || e->fatal.status != MR_OK)
@@ -456,8 +487,8 @@ static enum mr_status dispatch(struct mr_engine *e, struct mr_batch *batch, stru
     bool barrier = batch->barrier;
     e->open = NULL;
     submit(e, batch);
-    if (!barrier)
-        return MR_OK;
+    if (!barrier || !any_lanes_to_fit(e))
+        return MR_OK; /* the next batch waits for it */
     MR_TRY(wait_for_room(e, 0, err));
     return e->need_redo ? MR_OK : fit_lanes(e, err);
 }

@@ -113,10 +113,11 @@ void mr_fold_add(struct mr_fold *fold, struct mr_arena *ar, const struct mr_entr
     have->merged += e->merged;
 }
 
-void mr_fold_truncate(struct mr_fold *fold)
+void mr_fold_truncate(struct mr_fold *fold, uint32_t origin)
 {
     fold->count = 0;
     if (fold->index_cap != 0)
         memset(fold->index, 0, fold->index_cap * sizeof *fold->index);
     fold->truncate_first = true;
+    fold->truncate_origin = origin;
 }

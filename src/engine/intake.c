@@ -21,6 +21,7 @@ void mr_intake_init(struct mr_intake *in, const struct mr_config *cfg)
     *in = (struct mr_intake){.cfg = cfg, .pipeline = mr_str_z(cfg->pipeline), .lanes = 1};
     in->facts = mr_map_create();
     in->key = MR_BUF_INIT(1u << 24);
+    in->scratch = MR_BUF_INIT(1u << 24);
 }
 
 static void destroy_topic(void *value)
@@ -36,8 +37,10 @@ void mr_intake_free(struct mr_intake *in)
 {
     mr_map_destroy(in->facts, destroy_topic);
     mr_buf_free(&in->key);
+    mr_buf_free(&in->scratch);
     mr_xfree(in->judged);
     mr_xfree(in->changes);
+    mr_xfree(in->rel_of);
     *in = (struct mr_intake){0};
 }
 
@@ -240,22 +243,33 @@ static void add_dead_row(struct verdicts *v, struct mr_rel *rel, const struct mr
     rel->rows_dead++;
 }
 
+/* The relation of every change, before anything is folded: this may have to wait for the target, and then the record is taken in from its
+ * beginning. Rows of a table with further unique keys or foreign keys depend on one another: with several lanes they need one transaction. */
+static enum mr_status find_relations(struct mr_intake *in, const struct mr_record *rec, bool *barrier, struct mr_error *err)
+{
+    in->rel_of = mr_xgrow(in->rel_of, &in->rel_cap, in->change_count + 1, sizeof *in->rel_of);
+    for (size_t i = 0; i < in->change_count; i++) {
+        if (in->changes[i]->op == MR_OP_CONTROL)
+            continue;
+        MR_TRY(mr_relations_get(in->rels, in->control, &in->changes[i]->relation, rec, &in->rel_of[i], err));
+        const struct mr_rel *rel = in->rel_of[i];
+        *barrier = *barrier || (in->lanes > 1 && (rel->has_other_unique || rel->has_foreign_keys));
+    }
+    return MR_OK;
+}
+
 /* All changes of the record. Stops at the first that ends the batch or the run. */
 static enum mr_status take_changes(struct mr_intake *in, struct mr_batch *batch, uint32_t index,
                                    struct mr_part_state *part, struct verdicts *v, bool *split,
                                    struct mr_error *err)
 {
-    const struct mr_record *rec = &batch->records[index];
     for (size_t i = 0; i < in->change_count; i++) {
         const struct mr_change *ev = in->changes[i];
         if (ev->op == MR_OP_CONTROL) {
             count_control(batch, ev);
             continue;
         }
-        struct mr_rel *rel = NULL;
-        enum mr_status status = mr_relations_get(in->rels, in->control, &ev->relation, rec, &rel, err);
-        if (status != MR_OK)
-            return status;
+        struct mr_rel *rel = in->rel_of[i];
         batch->changes++;
         rel->rows_seen++;
         switch (mr_rowbuild(in, batch, rel, ev, index, part, err)) {
@@ -303,7 +317,9 @@ enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, ui
         status = MR_OK;
     } else if (status == MR_OK) {
         *barrier = needs_barrier(in);
-        status = take_changes(in, batch, index, part, &v, split, err);
+        status = find_relations(in, rec, barrier, err);
+        if (status == MR_OK)
+            status = take_changes(in, batch, index, part, &v, split, err);
     }
     if (status == MR_E_DATA && strcmp(err->code, MR_CODE_NO_TABLE) == 0) {
         if (lane_zero) /* the names give no table: this record's fault, not a policy's */

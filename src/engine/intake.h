@@ -24,8 +24,11 @@ struct mr_intake {
     struct mr_judged *judged;
     size_t judged_count, judged_cap;
     struct mr_buf key;                 /* canonical key bytes */
+    struct mr_buf scratch;
     struct mr_change **changes;  /* of the record being taken in */
     size_t change_count, change_cap;
+    struct mr_rel **rel_of;      /* of each change */
+    size_t rel_cap;
 };
 
 void mr_intake_init(struct mr_intake *in, const struct mr_config *cfg);

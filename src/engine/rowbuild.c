@@ -6,6 +6,8 @@
 #include <millrace/base/mem.h>
 #include <millrace/base/utf8.h>
 
+#include "lane.h"
+
 #define DELETED_PATH MR_OWN_PATH("__deleted")
 
 /* The row being built. */
@@ -234,12 +236,13 @@ static bool keys_remembered(const struct build *b, size_t count)
     return b->rel->batch_seq == b->batch->seq && b->rel->fold != NULL && b->rel->key_type_count == count;
 }
 
-/* Canonical key bytes of the judged fields [0, end). */
-static bool build_key(struct build *b, size_t end, uint64_t *hash, struct mr_str *key)
+/* Canonical key bytes of the judged fields [0, end), and the row's lane. */
+static bool build_key(struct build *b, size_t end, struct mr_entry *e)
 {
     struct mr_intake *in = b->in;
     const struct mr_str *paths = NULL;
     size_t count = mr_tracker_key(b->rel->tk, &paths);
+    uint64_t lane_key = 0;
     mr_buf_clear(&in->key);
     for (size_t i = 0; i < count; i++) {
         int column = mr_tracker_find(b->rel->tk, paths[i]);
@@ -257,14 +260,17 @@ static bool build_key(struct build *b, size_t end, uint64_t *hash, struct mr_str
             return false;
         }
         mr_value_append_key(j->value, type, &in->key);
+        if (b->part->lanes > 1)
+            mr_lane_add(&lane_key, paths[i], j->value, &in->scratch, b->batch->ar);
     }
     if (in->key.overflow) {
         mr_fail_data(b->err, MR_CODE_TOO_LARGE, "%.*s: the key is too long", MR_STR_FMT(b->rel->source_name));
         b->outcome = MR_ROW_DEAD;
         return false;
     }
-    *hash = mr_hash(in->key.data, in->key.len, 0);
-    *key = mr_arena_copy(b->batch->ar, mr_buf_str(&in->key));
+    e->hash = mr_hash(in->key.data, in->key.len, 0);
+    e->key = mr_arena_copy(b->batch->ar, mr_buf_str(&in->key));
+    e->lane_key = lane_key;
     return true;
 }
 
@@ -334,7 +340,7 @@ static void fold_entry(struct build *b, struct mr_entry *e)
 {
     e->origin = b->origin;
     e->merged = 1;
-    e->lane = mr_lane_of(b->rel, e->hash, b->part->lanes);
+    e->lane = mr_lane_of(b->rel->target_table, e->lane_key, b->part->lanes);
     struct mr_fold *fold = mr_batch_fold(b->batch, b->rel);
     if (!is_skipped_lane(b, e->lane))
         mr_fold_add(fold, b->batch->ar, e);
@@ -357,7 +363,7 @@ static bool fold_old_key(struct build *b, struct mr_fields old_key)
     struct mr_judged *all = b->in->judged;
     b->in->judged = all + start; /* the key of these fields alone */
     size_t count = b->in->judged_count - start;
-    bool ok = build_key(b, count, &e.hash, &e.key);
+    bool ok = build_key(b, count, &e);
     b->in->judged = all;
     if (ok) {
         e.cells = make_cells(b, start, b->in->judged_count, false, &e.cell_count);
@@ -415,7 +421,7 @@ static bool build_upsert(struct build *b, bool deleted_mark)
 
     struct mr_entry e = {.kind = MR_ROW_UPSERT, .full = full};
     size_t end = b->in->judged_count;
-    if (!build_key(b, end, &e.hash, &e.key))
+    if (!build_key(b, end, &e))
         return false;
     e.cells = make_cells(b, 0, end, full, &e.cell_count);
     null_removed(b, e.cells, e.cell_count);
@@ -441,7 +447,7 @@ static bool build_delete(struct build *b)
         return false;
     struct mr_entry e = {.kind = MR_ROW_DELETE};
     size_t end = b->in->judged_count;
-    if (!build_key(b, end, &e.hash, &e.key))
+    if (!build_key(b, end, &e))
         return false;
     e.cells = make_cells(b, 0, end, false, &e.cell_count);
     remember_key_types(b);
@@ -585,7 +591,7 @@ static void truncate_rel(struct build *b)
         return;
     }
     if (!is_skipped_lane(b, 0)) {
-        mr_fold_truncate(fold);
+        mr_fold_truncate(fold, b->origin);
         b->batch->truncates++;
     }
 }

@@ -92,7 +92,7 @@ static void run_seed(uint64_t seed)
         if (columns < COLUMNS && next(&state) % 10 == 0)
             columns++; /* a column is learned in the middle of the batch */
         if (next(&state) % 37 == 0) {
-            mr_fold_truncate(&fold);
+            mr_fold_truncate(&fold, 0);
             memset(one_by_one.there, 0, sizeof one_by_one.there);
             continue;
         }
