@@ -135,6 +135,20 @@ static enum mr_status apply_row(struct work *w, struct mr_row *row, struct mr_er
     return mr_fail(err, MR_E_BUG, "a row of kind %d", (int)row->kind);
 }
 
+/* While a bad row is looked for, what a deferred foreign key has to say must be said of the row, not at commit. */
+static enum mr_status check_deferred(struct work *w, struct mr_error *err)
+{
+    int hanging = 0, ignored = 0;
+    sqlite3_db_status(w->s->db, SQLITE_DBSTATUS_DEFERRED_FKS, &hanging, &ignored, 0);
+    if (hanging == 0)
+        return MR_OK;
+    enum mr_status status = mr_fail_data(err, MR_CODE_CONSTRAINT, "cannot write a row of %.*s: FOREIGN KEY constraint failed (deferred)",
+                                         MR_STR_FMT(w->tbl->name));
+    if (err)
+        snprintf(err->native, sizeof err->native, "%d", SQLITE_CONSTRAINT_FOREIGNKEY);
+    return status;
+}
+
 static enum mr_status apply_rows(struct work *w, struct mr_table_batch *batch, bool deletes_only, struct mr_error *err)
 {
     for (size_t i = 0; i < batch->row_count; i++) {
@@ -143,6 +157,8 @@ static enum mr_status apply_rows(struct work *w, struct mr_table_batch *batch, b
         mr_arena_reset(w->s->ar);
         enum mr_status status =
             deletes_only ? delete_row(w, &batch->rows[i], err) : apply_row(w, &batch->rows[i], err);
+        if (status == MR_OK && batch->row_by_row && !deletes_only)
+            status = check_deferred(w, err);
         if (status != MR_OK) {
             if (err)
                 err->row = (int64_t)i;
