@@ -123,6 +123,24 @@ static void cut(struct mr_engine *e, struct mr_batch *batch, uint32_t i)
     todo_insert(e, 0, rest);
 }
 
+static enum mr_status make(struct mr_engine *e, struct mr_batch *batch, struct mr_error *err);
+
+/* Record i must begin a batch. The first one does, so it is its own rows that do not go together: they are applied one by one, in a batch of
+ * their own. */
+static enum mr_status split_batch(struct mr_engine *e, struct mr_batch *batch, uint32_t i, struct mr_error *err)
+{
+    if (i > 0) {
+        cut(e, batch, i);
+        return e->intake.change_count > 1 ? make(e, batch, err) : MR_OK; /* else nothing of the record was folded */
+    }
+    if (batch->unfolded)
+        return mr_fail(err, MR_E_BUG, "a record cannot begin a batch");
+    if (batch->record_count > 1)
+        cut(e, batch, 1);
+    batch->unfolded = true;
+    return make(e, batch, err);
+}
+
 /* Make the whole batch from its records. */
 static enum mr_status make(struct mr_engine *e, struct mr_batch *batch, struct mr_error *err)
 {
@@ -133,12 +151,7 @@ static enum mr_status make(struct mr_engine *e, struct mr_batch *batch, struct m
         MR_TRY(take_in(e, batch, i, &split, err));
         if (!split)
             continue;
-        if (i == 0)
-            return mr_fail(err, MR_E_BUG, "a record cannot begin a batch");
-        cut(e, batch, i);
-        if (e->intake.change_count > 1)
-            return make(e, batch, err); /* part of the record was folded already */
-        return MR_OK;
+        return split_batch(e, batch, i, err);
     }
     return MR_OK;
 }
@@ -613,11 +626,8 @@ static enum mr_status take_records(struct mr_engine *e, bool *end, struct mr_err
             ps->taken = rec->position;
         if (!split)
             continue;
-        if (index == 0)
-            return mr_fail(err, MR_E_BUG, "a record cannot begin a batch");
-        cut(e, batch, index);
         *end = true;
-        return e->intake.change_count > 1 ? make(e, batch, err) : MR_OK;
+        return split_batch(e, batch, index, err);
     }
     return MR_OK;
 }

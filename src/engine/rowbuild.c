@@ -103,17 +103,30 @@ static const struct mr_field *find_field(struct mr_fields fields, struct mr_str 
     return NULL;
 }
 
+/* The field as the first of the lists knows it: a null in one that tells only some columns (a before image of the key alone) is no knowledge as
+ * long as another has a value. */
+static const struct mr_field *find_known(const struct mr_fields *lists, size_t count, struct mr_str path)
+{
+    const struct mr_field *found = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct mr_field *f = find_field(lists[i], path);
+        if (f != NULL && f->value.tag > MR_V_NULL)
+            return f;
+        found = found != NULL ? found : f;
+    }
+    return found;
+}
+
 /* primary_key: [fields]. From the row, else the before image, else the record key. */
 static bool pick_fields(struct build *b, struct mr_fields first, struct mr_fields second, struct mr_fields third,
                         struct mr_fields *out)
 {
     const struct mr_strings *names = &b->rel->set->key_fields;
+    const struct mr_fields lists[] = {first, second, third};
     struct mr_field *items = mr_arena_alloc(b->batch->ar, (names->count + 1) * sizeof *items);
     for (size_t i = 0; i < names->count; i++) {
         struct mr_str path = mr_str_z(names->items[i]);
-        const struct mr_field *f = find_field(first, path);
-        f = f != NULL ? f : find_field(second, path);
-        f = f != NULL ? f : find_field(third, path);
+        const struct mr_field *f = find_known(lists, 3, path);
         if (f == NULL) {
             mr_fail_data(b->err, MR_CODE_NO_KEY, "%.*s: the event does not bring the key field \"%s\"",
                          MR_STR_FMT(b->rel->source_name), names->items[i]);
@@ -213,6 +226,10 @@ static bool settle_key(struct build *b)
         return true;
     if (b->rel->fold != NULL && b->rel->batch_seq == b->batch->seq && b->rel->fold->changes > 0) {
         b->outcome = MR_ROW_SPLIT;
+        if (b->batch->unfolded && b->origin == 0) { /* one message, and already alone */
+            mr_fail_data(b->err, MR_CODE_BAD_IMAGE, "%.*s: rows of one message have different keys", MR_STR_FMT(b->rel->source_name));
+            b->outcome = MR_ROW_DEAD;
+        }
         return false;
     }
     struct mr_str *paths = mr_arena_alloc(b->batch->ar, (want + 1) * sizeof *paths);
@@ -255,7 +272,7 @@ static bool build_key(struct build *b, size_t end, struct mr_entry *e)
             return false;
         }
         struct mr_type type = mr_tracker_column(b->rel->tk, (size_t)column)->type;
-        if (keys_remembered(b, count) && !mr_type_eq(b->rel->key_types[i], type)) {
+        if (!b->batch->unfolded && keys_remembered(b, count) && !mr_type_eq(b->rel->key_types[i], type)) {
             b->outcome = MR_ROW_SPLIT; /* the key's type has widened: canonical forms differ from here on */
             return false;
         }
@@ -353,30 +370,31 @@ static struct mr_field deleted_field(bool deleted)
     return f;
 }
 
-/* The delete of another row in the same step: the old key of a key change. */
-static bool fold_old_key(struct build *b, struct mr_fields old_key)
+/* What happens to the row of the old key: the judged fields from `start` on. */
+static bool build_old_key(struct build *b, size_t start, struct mr_entry *e)
 {
-    size_t start = b->in->judged_count;
-    if (!judge_all(b, old_key, 0, true))
-        return false;
-    struct mr_entry e = {.kind = MR_ROW_DELETE};
     struct mr_judged *all = b->in->judged;
+    size_t end = b->in->judged_count;
+    bool soft = b->rel->set->delete_mode == MR_DELETE_SOFT;
+    *e = (struct mr_entry){.kind = soft ? MR_ROW_UPSERT : MR_ROW_DELETE};
     b->in->judged = all + start; /* the key of these fields alone */
-    size_t count = b->in->judged_count - start;
-    bool ok = build_key(b, count, &e);
+    bool ok = build_key(b, end - start, e);
     b->in->judged = all;
-    if (ok) {
-        e.cells = make_cells(b, start, b->in->judged_count, false, &e.cell_count);
-        fold_entry(b, &e);
-    }
-    b->in->judged_count = start;
-    return ok;
+    if (!ok)
+        return false;
+    e->cells = make_cells(b, start, end, false, &e->cell_count);
+    int mark = soft ? mr_tracker_find(b->rel->tk, DELETED_PATH) : -1;
+    if (mark >= 0)
+        e->cells[mark] = mr_value_bool(true);
+    return true;
 }
 
 /* Under primary_key: [fields] the producer does not tell of key changes; the before image does. */
 static struct mr_fields old_key_of(struct build *b)
 {
     struct mr_fields none = {0};
+    if (b->rel->set->delete_mode == MR_DELETE_IGNORE)
+        return none;
     if (b->ev->old_key.count > 0)
         return b->ev->old_key;
     if (b->rel->set->key_mode != MR_KEY_FIELDS || b->ev->before.count == 0)
@@ -387,6 +405,8 @@ static struct mr_fields old_key_of(struct build *b)
     b->err = &ignored;
     bool ok = pick_fields(b, b->ev->before, none, none, &old);
     b->err = keep;
+    for (size_t i = 0; ok && i < old.count; i++)
+        ok = old.items[i].value.tag > MR_V_NULL; /* the image does not tell, and no row of the target has such a key */
     if (!ok)
         return none;
     struct mr_buf a = MR_BUF_INIT(1u << 20), c = MR_BUF_INIT(1u << 20);
@@ -419,20 +439,19 @@ static bool build_upsert(struct build *b, bool deleted_mark)
             return false;
     }
 
-    struct mr_entry e = {.kind = MR_ROW_UPSERT, .full = full};
     size_t end = b->in->judged_count;
-    if (!build_key(b, end, &e))
+    struct mr_fields old_key = deleted_mark ? (struct mr_fields){0} : old_key_of(b);
+    if (!judge_all(b, old_key, 0, true)) /* before any key is made: the old one may be of a wider type */
+        return false;
+    struct mr_entry e = {.kind = MR_ROW_UPSERT, .full = full}, old;
+    if (!build_key(b, end, &e) || (old_key.count > 0 && !build_old_key(b, end, &old)))
         return false;
     e.cells = make_cells(b, 0, end, full, &e.cell_count);
     null_removed(b, e.cells, e.cell_count);
-    struct mr_fields old_key = deleted_mark ? (struct mr_fields){0} : old_key_of(b);
     e.is_new = ev->is_new && full && old_key.count == 0 && b->rel->set->delete_mode == MR_DELETE_HARD;
-    if (old_key.count > 0) {
-        remember_key_types(b);
-        if (!fold_old_key(b, old_key))
-            return false;
-    }
     remember_key_types(b);
+    if (old_key.count > 0)
+        fold_entry(b, &old);
     fold_entry(b, &e);
     return true;
 }
@@ -586,7 +605,7 @@ static void truncate_rel(struct build *b)
         return;
     }
     struct mr_fold *fold = mr_batch_fold(b->batch, b->rel);
-    if (fold->ordered && fold->count > 0) {
+    if (fold->ordered && fold->count > 0 && b->origin > 0) {
         b->outcome = MR_ROW_SPLIT;
         return;
     }
