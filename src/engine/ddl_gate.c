@@ -157,7 +157,7 @@ static enum mr_status check_allowed(struct bring *b, bool *refused)
 
 static enum mr_status record_everything(struct bring *b)
 {
-    bool changed = b->step_count > 0 || !b->rel->saved;
+    bool changed = b->step_count > 0 || !b->rel->saved || mr_tracker_beyond_double(b->rel->tk);
     MR_TRY(save_table(b));
     size_t n = mr_tracker_count(b->rel->tk);
     for (size_t i = 0; i < n; i++)
@@ -201,7 +201,7 @@ static enum mr_status in_transaction(struct bring *b, bool *stale, bool *refused
     enum mr_status status = change_target(b, stale, refused);
     if (status == MR_OK && !*stale)
         status = sink->ops->commit(sink, b->err);
-    else
+    if (status != MR_OK || *stale)
         sink->ops->rollback(sink);
     if (status != MR_OK && !*stale)
         b->gate->schema_epoch = epoch_before;
@@ -310,12 +310,40 @@ enum mr_status mr_gate_bring(struct mr_gate *gate, struct mr_rel *rel, bool *sta
     return status;
 }
 
-enum mr_status mr_gate_save_statistics(struct mr_gate *gate, struct mr_rel *rel, struct mr_error *err)
+static bool any_dirty(const struct mr_rel *rel)
+{
+    for (size_t i = 0; i < mr_tracker_count(rel->tk); i++)
+        if (mr_tracker_column(rel->tk, i)->dirty)
+            return true;
+    return false;
+}
+
+/* The columns first: then they are locked, and a newer epoch means that another instance has changed them since we read them. */
+static enum mr_status save_in_epoch(struct mr_gate *gate, struct mr_rel *rel, bool *is_newer, struct mr_error *err)
 {
     struct mr_arena *ar = mr_arena_create(0);
+    int64_t epoch = gate->schema_epoch;
     enum mr_status status = save_columns(gate, rel, ar, err);
     if (status == MR_OK)
-        mr_tracker_saved(rel->tk);
+        status = mr_control_schema_epoch(gate->control, &epoch, err);
+    *is_newer = epoch != gate->schema_epoch;
     mr_arena_destroy(ar);
+    return status;
+}
+
+enum mr_status mr_gate_save_statistics(struct mr_gate *gate, struct mr_rel *rel, struct mr_error *err)
+{
+    const struct mr_sink_ops *ops = gate->control->ops;
+    bool is_newer = false;
+    if (!any_dirty(rel))
+        return MR_OK;
+    MR_TRY(ops->begin(gate->control, err));
+    enum mr_status status = save_in_epoch(gate, rel, &is_newer, err);
+    if (status == MR_OK && !is_newer)
+        status = ops->commit(gate->control, err);
+    if (status != MR_OK || is_newer)
+        ops->rollback(gate->control);
+    else
+        mr_tracker_saved(rel->tk);
     return status;
 }

@@ -7,6 +7,8 @@
 #include <millrace/base/mem.h>
 #include <millrace/base/time.h>
 
+#define CANCEL_WAIT_MS 3000
+
 static volatile sig_atomic_t stop_requested;
 
 void mr_engine_stop(void)
@@ -104,21 +106,46 @@ static enum mr_status loop(struct mr_engine *e, struct mr_error *err)
     return MR_OK;
 }
 
-/* Asked to stop: the open batch is finished if the target takes it in time, and rolled back else. Either way nothing is lost. */
-static void finish(struct mr_engine *e)
+/* The names of a standard input without a name are used once: their positions tell nobody anything any more. */
+static enum mr_status forget_stdin(struct mr_engine *e, struct mr_error *err)
+{
+    if (e->cfg->file_id != NULL && e->cfg->file_id[0] != '\0')
+        return MR_OK;
+    for (size_t i = 0; i < e->part_states.count; i++) {
+        const struct mr_part_state *ps = e->part_states.items[i];
+        if (ps != NULL && mr_str_starts(mr_str_z(ps->part->topic_z), MR_STR("stdin:")))
+            MR_TRY(mr_control_forget(e->control, e->pipeline, ps->part, err));
+    }
+    return MR_OK;
+}
+
+/* Asked to stop: the open batch is finished if the target takes it in time, and rolled back else. Either way nothing is lost. After an error
+ * (`ok` false) it is finished too, unless the record that failed has left rows in it. */
+static void finish(struct mr_engine *e, bool ok)
 {
     struct mr_error err = {0};
     int64_t deadline = mr_monotonic_ms() + e->cfg->shutdown_timeout_ms / 2;
     enum mr_status status = MR_OK;
-    if (e->fatal.status == MR_OK && !e->need_redo && e->todo_count == 0)
+    if (e->fatal.status == MR_OK && !e->need_redo && e->todo_count == 0 && (ok || e->intake.change_count <= 1))
         status = mr_engine_flush(e, &err);
     if (status == MR_OK)
         status = mr_engine_drain(e, deadline, &err);
     if (status == MR_OK && e->control != NULL)
         status = mr_engine_save_statistics(e, true, &err);
+    if (status == MR_OK && ok && e->control != NULL)
+        status = forget_stdin(e, &err);
     if (status != MR_OK)
         mr_log_error(MR_LOG_WARN, "what was under way is rolled back", &err);
     e->shared.abandon = true;
+}
+
+/* The appliers that are inside a call (they wait for somebody's lock, say) are called back. False: that takes too long itself. */
+static bool call_back(struct mr_engine *e)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < e->lanes; i++)
+        all = mr_applier_cancel(e->appliers[i], CANCEL_WAIT_MS) && all;
+    return all;
 }
 
 /* False: an applier hangs in a call of its client library; the process's end will have to do. */
@@ -126,7 +153,8 @@ static bool stop_appliers(struct mr_engine *e)
 {
     struct mr_error ignored = {0};
     e->shared.abandon = true;
-    if (mr_engine_drain(e, mr_monotonic_ms() + 3000, &ignored) != MR_OK) {
+    if (mr_engine_drain(e, mr_monotonic_ms() + 1000, &ignored) != MR_OK &&
+        (!call_back(e) || mr_engine_drain(e, mr_monotonic_ms() + 3000, &ignored) != MR_OK)) {
         mr_log_plain(MR_LOG_WARN, "an applier does not return from the target; leaving without it");
         return false;
     }
@@ -138,9 +166,9 @@ static bool stop_appliers(struct mr_engine *e)
 }
 
 /* False: something of *e is still in use. */
-static bool shut_down(struct mr_engine *e)
+static bool shut_down(struct mr_engine *e, bool ok)
 {
-    finish(e);
+    finish(e, ok);
     bool clean = stop_appliers(e);
     if (e->source != NULL && clean) { /* else an applier may still look at its records */
         struct mr_source *source = e->source;
@@ -194,7 +222,7 @@ enum mr_status mr_engine_run(const struct mr_engine_parts *parts, struct mr_engi
         status = loop(e, err);
     if (status == MR_OK && e->source_ended)
         stats->finished_before = was_finished_before(e);
-    if (shut_down(e))
+    if (shut_down(e, status == MR_OK))
         mr_xfree(e);
     return status == MR_E_STOPPED ? MR_OK : status;
 }

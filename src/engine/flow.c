@@ -357,8 +357,7 @@ static enum mr_status bring_rel(struct mr_engine *e, struct mr_rel *rel, bool *s
             return status;
         mr_log_error(MR_LOG_ERROR, "waiting for the table to be changed by hand", err);
         for (int i = 0; i < 50; i++) { /* five seconds, with an ear for the stop and the group */
-            if (mr_engine_stopping())
-                return mr_fail(err, MR_E_STOPPED, "stopped while waiting for a change of the table");
+            MR_TRY(mr_engine_may_wait(e, err));
             mr_engine_idle_poll(e, 100);
             if (e->need_redo)
                 return MR_OK;
@@ -426,6 +425,8 @@ static enum mr_status wait_for_room(struct mr_engine *e, size_t room, struct mr_
             deadline = now + e->cfg->shutdown_timeout_ms;
         if (deadline != 0 && now > deadline)
             return mr_fail(err, MR_E_STOPPED, "the batch under way did not finish in time");
+        if (deadline == 0)
+            MR_TRY(mr_engine_may_wait(e, err));
         if (now - since > 1000)
             mr_engine_idle_poll(e, 0);
         mr_engine_progress(e);
@@ -647,7 +648,8 @@ static enum mr_status source_trouble(struct mr_engine *e, struct mr_error *err)
 
 enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err)
 {
-    harvest(e, 0);
+    bool is_read = e->source_ended && e->open == NULL && e->todo_count == 0 && e->chunk->next == e->chunk->count;
+    harvest(e, is_read ? 50 : 0);
     if (e->fatal.status != MR_OK)
         return MR_OK;
     if (e->need_redo)

@@ -54,6 +54,8 @@ struct mr_engine {
     bool in_callback;                   /* inside the source's poll: no polling from here */
     bool dispatching;                   /* the open batch is on its way to the appliers: not to be dispatched by a callback too */
     bool target_waiting;                /* inside a wait for the target */
+    int64_t must_return_ms;             /* the group waits for us: no wait goes on beyond this; 0 no limit */
+    int64_t last_wait_ms;               /* when we last waited for the target */
     struct mr_error fatal;              /* set with fatal.status: the run ends */
 
     uint64_t window_records, window_dead; /* the breaker's */
@@ -67,6 +69,8 @@ enum mr_status mr_engine_connect(struct mr_engine *e, struct mr_error *err) MR_M
 /* After ENV or BUSY from the control connection: wait (polling with paused partitions unless inside a callback), connect anew.
  * OK: try again. Ends with STOPPED when asked to stop, with ENV when the first connection took too long. */
 enum mr_status mr_engine_wait_target(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
+/* STOPPED if we are asked to stop, or if the group has waited long enough. */
+enum mr_status mr_engine_may_wait(const struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
 /* Keep the group's membership alive without taking records. */
 void mr_engine_idle_poll(struct mr_engine *e, int timeout_ms);
 void mr_engine_progress(struct mr_engine *e);

@@ -127,10 +127,12 @@ static void on_revoked(void *ctx, const struct mr_partition *const *parts, size_
     struct mr_error err = {0};
     e->in_callback = true;
     if (!lost && !e->target_waiting && !e->need_redo && e->fatal.status == MR_OK) {
+        int64_t deadline = e->must_return_ms = mr_monotonic_ms() + REVOKE_WAIT_MS;
         /* Called from within a dispatch (waiting for room it polls) the open batch cannot be dispatched again: it is made anew. */
         enum mr_status status = e->dispatching ? MR_OK : mr_engine_flush(e, &err);
         if (status == MR_OK && !e->need_redo)
-            status = mr_engine_drain(e, mr_monotonic_ms() + REVOKE_WAIT_MS, &err);
+            status = mr_engine_drain(e, deadline, &err);
+        e->must_return_ms = 0;
         if (status != MR_OK && status != MR_E_STOPPED)
             mr_log_error(MR_LOG_WARN, "a batch could not be finished before its partitions were taken", &err);
     }

@@ -22,6 +22,9 @@ struct build {
     struct mr_error *err;
     struct mr_fields key;       /* the key's fields as the settings want them */
     bool keyless, append_only;
+    bool key_changed;           /* the table has got another key; `key_before` comes back if the row is refused */
+    struct mr_str *key_before;
+    size_t key_before_count;
     enum mr_row_outcome outcome;
 };
 
@@ -34,6 +37,8 @@ bool mr_rowbuild_is_barrier(const struct mr_change *ev)
 
 static void note_nulled(struct build *b, const struct mr_field *field, uint32_t column)
 {
+    if (b->rec->position <= b->part->dispatched[0])
+        return; /* lane 0, which writes it, has done so */
     struct mr_type_history_row *note = mr_batch_add_note(b->batch);
     const struct mr_tracked_column *col = mr_tracker_column(b->rel->tk, column);
     *note = (struct mr_type_history_row){
@@ -214,6 +219,17 @@ static bool is_refused_key(const struct build *b, size_t want)
     return true;
 }
 
+static void keep_key(struct build *b)
+{
+    const struct mr_str *have = NULL;
+    size_t count = mr_tracker_key(b->rel->tk, &have);
+    b->key_changed = true;
+    b->key_before = mr_arena_alloc(b->batch->ar, (count + 1) * sizeof *b->key_before);
+    for (size_t i = 0; i < count; i++)
+        b->key_before[i] = mr_arena_copy(b->batch->ar, have[i]);
+    b->key_before_count = count;
+}
+
 /* The key's columns are the table's key. A change of the set ends the batch (rows in it were folded by the old key). */
 static bool settle_key(struct build *b)
 {
@@ -235,6 +251,7 @@ static bool settle_key(struct build *b)
     struct mr_str *paths = mr_arena_alloc(b->batch->ar, (want + 1) * sizeof *paths);
     for (size_t i = 0; i < want; i++)
         paths[i] = b->key.items[i].path;
+    keep_key(b);
     mr_tracker_set_key(b->rel->tk, paths, want);
     b->rel->shape_dirty = true;
     return true;
@@ -525,7 +542,7 @@ static bool build_keyless(struct build *b)
             return false;
         }
     }
-    struct mr_entry e = {.kind = MR_ROW_APPEND, .full = true};
+    struct mr_entry e = {.kind = MR_ROW_APPEND, .full = !ev->partial};
     bool is_delete = ev->op == MR_OP_DELETE;
     struct mr_fields row = !is_delete ? ev->after : (struct mr_fields){0};
     if (is_delete && soft)
@@ -536,7 +553,7 @@ static bool build_keyless(struct build *b)
         struct mr_field mark = deleted_field(is_delete);
         if (soft && !judge(b, &mark, row.count + ev->meta.count, false))
             return false;
-        e.cells = make_cells(b, 0, b->in->judged_count, true, &e.cell_count);
+        e.cells = make_cells(b, 0, b->in->judged_count, e.full, &e.cell_count);
     }
     if (!b->append_only && ev->before.count > 0) {
         bool can_match = build_match(b, ev->before, &e);
@@ -635,6 +652,8 @@ enum mr_row_outcome mr_rowbuild(struct mr_intake *in, struct mr_batch *batch, st
     bool ok = build(&b);
     if (!ok) {
         mr_tracker_row_rollback(rel->tk);
+        if (b.key_changed)
+            mr_tracker_set_key(rel->tk, b.key_before, b.key_before_count);
         batch->note_count = notes;
         return b.outcome;
     }

@@ -5,6 +5,8 @@
 #include <millrace/base/log.h>
 #include <millrace/base/time.h>
 
+#define CALM_MS 10000 /* without trouble: the next one is a new one */
+
 static enum mr_status read_state(struct mr_engine *e, struct mr_error *err)
 {
     MR_TRY(e->sink_ops->prepare_control(e->control, err));
@@ -62,6 +64,15 @@ static bool connection_usable(struct mr_engine *e)
     return e->control != NULL && e->sink_ops->is_alive(e->control);
 }
 
+enum mr_status mr_engine_may_wait(const struct mr_engine *e, struct mr_error *err)
+{
+    if (mr_engine_stopping())
+        return mr_fail(err, MR_E_STOPPED, "stopped while waiting for the target");
+    if (e->must_return_ms != 0 && mr_monotonic_ms() > e->must_return_ms)
+        return mr_fail(err, MR_E_STOPPED, "the group does not wait any longer for a batch to be finished");
+    return MR_OK;
+}
+
 /* One round of waiting and connecting. */
 static enum mr_status wait_round(struct mr_engine *e, struct mr_error *err)
 {
@@ -69,8 +80,7 @@ static enum mr_status wait_round(struct mr_engine *e, struct mr_error *err)
     if (e->backoff.attempt == 1 || e->backoff.attempt % 10 == 0)
         mr_log_error(MR_LOG_WARN, "waiting for the target", err);
     for (int64_t left = ms; left > 0; left -= 100) {
-        if (mr_engine_stopping())
-            return mr_fail(err, MR_E_STOPPED, "stopped while waiting for the target");
+        MR_TRY(mr_engine_may_wait(e, err));
         mr_engine_idle_poll(e, (int)(left < 100 ? left : 100));
         mr_engine_progress(e);
     }
@@ -85,6 +95,8 @@ enum mr_status mr_engine_wait_target(struct mr_engine *e, struct mr_error *err)
     bool outer = !e->target_waiting;
     e->target_waiting = true;
     enum mr_status status = MR_E_ENV;
+    if (e->control != NULL && since - e->last_wait_ms > CALM_MS)
+        mr_backoff_reset(&e->backoff);
     if (e->control == NULL && !e->was_connected && e->backoff.attempt == 0)
         status = mr_engine_connect(e, err); /* the very first: at once */
     while (status == MR_E_ENV || status == MR_E_BUSY) {
@@ -94,6 +106,7 @@ enum mr_status mr_engine_wait_target(struct mr_engine *e, struct mr_error *err)
         }
         status = wait_round(e, err);
     }
+    e->last_wait_ms = mr_monotonic_ms();
     if (outer)
         e->target_waiting = false;
     if (status == MR_E_BUSY)

@@ -337,6 +337,12 @@ void mr_tracker_saved(struct mr_tracker *tk)
 {
     for (size_t i = 0; i < tk->count; i++)
         tk->columns[i]->pub.dirty = false;
+    tk->beyond_double = false;
+}
+
+bool mr_tracker_beyond_double(const struct mr_tracker *tk)
+{
+    return tk->beyond_double;
 }
 
 bool mr_tracker_changed(const struct mr_tracker *tk)

@@ -74,6 +74,7 @@ struct mr_tracker {
     size_t catalog_ours;    /* columns of ours among them */
     struct mr_map *refused; /* what the target has refused → its words (owned); NULL none */
     bool exists, has_foreign_keys, has_other_unique;
+    bool beyond_double; /* see mr_tracker_beyond_double */
 
     struct mr_tk_hints hints[2]; /* by field position; [1]: key members */
     struct mr_place place;       /* of the row at hand; topic borrowed */

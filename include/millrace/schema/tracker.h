@@ -95,7 +95,11 @@ size_t mr_tracker_count(const struct mr_tracker *tk);
 const struct mr_tracked_column *mr_tracker_column(const struct mr_tracker *tk, size_t i);
 void mr_tracker_saved(struct mr_tracker *tk); /* clears dirty */
 
-/* Has the shape (columns, types, key) changed since the last publish? */
+/* Has an int64 column got its first value that a double cannot hold, and is that not saved yet? Statistics may come late, this may not: a float
+ * that arrives elsewhere, or after a kill, would make the column float64. */
+bool mr_tracker_beyond_double(const struct mr_tracker *tk);
+
+/* Has the shape (columns, types, key) changed since the last publish, or has what mr_tracker_beyond_double tells? */
 bool mr_tracker_changed(const struct mr_tracker *tk);
 /* The wanted table, next version, refs 1. Column i of the table is column i of the tracker, always: columns are only appended. */
 struct mr_table *mr_tracker_publish(struct mr_tracker *tk);
