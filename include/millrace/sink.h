@@ -82,7 +82,7 @@ struct mr_sink_ops {
     enum mr_status (*ddl)(struct mr_sink *sink, const struct mr_ddl_step *step,
                           const struct mr_catalog_table *now, struct mr_arena *ar,
                           struct mr_str *statement, struct mr_error *err);
-    /* One owner of DDL at a time, over all instances: held until unlock or the connection's end. */
+    /* One owner of DDL at a time, over all instances: held until unlock or the connection's end. BUSY if another has it: it is not waited for. */
     enum mr_status (*gate_lock)(struct mr_sink *sink, struct mr_error *err);
     void (*gate_unlock)(struct mr_sink *sink);
 

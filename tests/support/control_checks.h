@@ -374,6 +374,35 @@ static void test_tracked_columns_come_back_exactly(void **state)
     OK(mr_control_columns_save(control_sink, MR_STR(""), MR_STR("t"), NULL, NULL, 0, &err));
 }
 
+static enum mr_status take_facts_of(void *ctx, const struct mr_tracked_column *col, struct mr_error *err)
+{
+    (void)err;
+    *(struct mr_facts *)ctx = col->facts;
+    return MR_OK;
+}
+
+static void test_what_values_have_needed_only_grows(void **state)
+{
+    (void)state;
+    struct mr_tracked_column col = {.name = MR_STR("n"), .path = MR_STR("n"), .type = MR_TYPE(MR_T_INT64)};
+    const struct mr_tracked_column *list[] = {&col};
+    const struct mr_facts all[] = {{.int_digits = 19, .max_abs = UINT64_C(9007199254740993), .has_fraction = true},
+                                   {.frac_digits = 3, .max_abs = 999, .max_len = 7, .has_special = true},
+                                   {.max_abs = UINT64_MAX},
+                                   {.max_abs = UINT64_C(18446744073709551614)}};
+    struct mr_facts stored = {0};
+    for (size_t i = 0; i < 4; i++) {
+        col.facts = all[i];
+        OK(mr_control_columns_save(control_sink, MR_STR(""), MR_STR("grows"), list, (const uint32_t[]){0}, 1, &err));
+        OK(mr_control_columns(control_sink, MR_STR(""), MR_STR("grows"), take_facts_of, &stored, &err));
+        assert_true(stored.max_abs == (i < 2 ? all[0].max_abs : UINT64_MAX));
+    }
+    assert_int_equal(stored.int_digits, 19);
+    assert_int_equal(stored.frac_digits, 3);
+    assert_int_equal(stored.max_len, 7);
+    assert_true(stored.has_special && stored.has_fraction && !stored.has_negative_time);
+}
+
 /* ---- Histories and facts ---- */
 
 static enum mr_status list_type(void *ctx, const struct mr_type_history_row *row, struct mr_error *err)
@@ -738,7 +767,7 @@ static void test_every_named_query_is_accepted_by_the_server(void **state)
         CONTROL_CHECK(test_a_store_that_is_rolled_back_has_not_happened),                                                       \
         CONTROL_CHECK(test_lanes_are_rewritten_to_one_position), CONTROL_CHECK(test_positions_are_listed_and_forgotten),        \
         CONTROL_CHECK(test_the_schema_epoch_is_read_with_the_positions), CONTROL_CHECK(test_tracked_tables_come_back_exactly),  \
-        CONTROL_CHECK(test_tracked_columns_come_back_exactly), CONTROL_CHECK(test_the_type_history_is_kept_in_order),           \
+        CONTROL_CHECK(test_tracked_columns_come_back_exactly), CONTROL_CHECK(test_what_values_have_needed_only_grows), CONTROL_CHECK(test_the_type_history_is_kept_in_order),           \
         CONTROL_CHECK(test_a_long_history_is_read_page_by_page), CONTROL_CHECK(test_the_ddl_history_is_kept_in_order),          \
         CONTROL_CHECK(test_topic_facts_are_kept_per_pipeline), CONTROL_CHECK(test_dead_letters_keep_their_exact_bytes),         \
         CONTROL_CHECK(test_a_dead_letter_without_any_bytes_is_kept),                                                            \
