@@ -119,12 +119,20 @@ static enum mr_status forget_stdin(struct mr_engine *e, struct mr_error *err)
     return MR_OK;
 }
 
+int64_t mr_engine_stop_by(struct mr_engine *e)
+{
+    if (e->stop_by_ms == 0 && mr_engine_stopping())
+        e->stop_by_ms = mr_monotonic_ms() + e->cfg->shutdown_timeout_ms / 2; /* the rest is for rolling back and for leaving the group */
+    return e->stop_by_ms;
+}
+
 /* Asked to stop: the open batch is finished if the target takes it in time, and rolled back else. Either way nothing is lost. After an error
  * (`ok` false) it is finished too, unless the record that failed has left rows in it. */
 static void finish(struct mr_engine *e, bool ok)
 {
     struct mr_error err = {0};
-    int64_t deadline = mr_monotonic_ms() + e->cfg->shutdown_timeout_ms / 2;
+    int64_t stop_by = mr_engine_stop_by(e);
+    int64_t deadline = stop_by != 0 ? stop_by : mr_monotonic_ms() + e->cfg->shutdown_timeout_ms / 2;
     enum mr_status status = MR_OK;
     if (e->fatal.status == MR_OK && !e->need_redo && e->todo_count == 0 && (ok || e->intake.change_count <= 1))
         status = mr_engine_flush(e, &err);
@@ -180,9 +188,10 @@ static bool shut_down(struct mr_engine *e, bool ok)
     e->stats->now_ms = mr_monotonic_ms();
     e->stats->tables = mr_relations_count(e->rels);
     e->stats->ddl = e->gate.steps_run;
-    e->sink_ops->destroy(e->control);
+    clean = mr_watch_end(e->watch) && clean;
     if (!clean)
-        return false; /* its thread may still look at what would be freed */
+        return false; /* a thread may still look at what would be freed */
+    e->sink_ops->destroy(e->control);
     for (size_t i = 0; i < e->spare_count; i++)
         mr_batch_destroy(e->spare[i]);
     mr_chunk_pool_free(&e->chunks);
@@ -211,6 +220,7 @@ enum mr_status mr_engine_run(const struct mr_engine_parts *parts, struct mr_engi
 {
     struct mr_engine *e = mr_xcalloc(1, sizeof *e);
     init(e, parts, stats, unreachable);
+    e->watch = mr_watch_start(e->sink_ops, e->cfg->shutdown_timeout_ms / 2);
     enum mr_status status = mr_decoder_set_create(e->cfg, &e->intake.decoders, err);
     if (status == MR_OK)
         status = open_target(e, err);

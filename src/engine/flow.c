@@ -337,8 +337,8 @@ enum mr_status mr_engine_drain(struct mr_engine *e, int64_t deadline_ms, struct 
         int64_t now = mr_monotonic_ms();
         if (deadline_ms != 0 && now > deadline_ms)
             return mr_fail(err, MR_E_STOPPED, "the batch under way did not finish in time");
-        if (deadline_ms == 0 && mr_engine_stopping())
-            deadline_ms = now + e->cfg->shutdown_timeout_ms;
+        if (deadline_ms == 0)
+            deadline_ms = mr_engine_stop_by(e);
         if (now - since > 1000 && !e->in_callback)
             mr_engine_idle_poll(e, 0);
         mr_engine_progress(e);
@@ -417,12 +417,9 @@ static enum mr_status save_facts(struct mr_engine *e, struct mr_error *err)
 static enum mr_status wait_for_room(struct mr_engine *e, size_t room, struct mr_error *err)
 {
     int64_t since = mr_monotonic_ms();
-    int64_t deadline = 0;
     while (e->in_flight_count > room && !e->need_redo && e->fatal.status == MR_OK) {
         harvest(e, 50);
-        int64_t now = mr_monotonic_ms();
-        if (mr_engine_stopping() && deadline == 0)
-            deadline = now + e->cfg->shutdown_timeout_ms;
+        int64_t now = mr_monotonic_ms(), deadline = mr_engine_stop_by(e);
         if (deadline != 0 && now > deadline)
             return mr_fail(err, MR_E_STOPPED, "the batch under way did not finish in time");
         if (deadline == 0)
@@ -662,8 +659,8 @@ enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err)
     if (e->chunk == NULL || e->chunk->next == e->chunk->count) {
         if (e->source_ended)
             return mr_engine_flush(e, err);
-        int64_t timeout = left_ms(e);
-        enum mr_status status = poll_chunk(e, (int)(timeout > 50 && e->in_flight_count > 0 ? 50 : timeout), err);
+        int64_t timeout = left_ms(e), most = e->in_flight_count > 0 ? 50 : 200; /* with an ear for what is done, and for a stop */
+        enum mr_status status = poll_chunk(e, (int)(timeout > most ? most : timeout), err);
         if (status == MR_E_ENV && e->fatal.status == MR_OK)
             return source_trouble(e, err);
         MR_TRY(status);

@@ -9,6 +9,7 @@
 #include "applier.h"
 #include "ddl_gate.h"
 #include "intake.h"
+#include "watch.h"
 
 #define MR_MAX_IN_FLIGHT 2
 
@@ -32,6 +33,7 @@ struct mr_engine {
 
     struct mr_applier_shared shared;
     struct mr_applier *appliers[MR_MAX_LANES];
+    struct mr_watch *watch;             /* over the control connection, while a stop is due */
 
     struct mr_chunk *chunk;             /* being read from; NULL none */
     struct mr_chunk_pool chunks;
@@ -60,6 +62,7 @@ struct mr_engine {
 
     uint64_t window_records, window_dead; /* the breaker's */
     int64_t last_progress_ms, last_statistics_ms;
+    int64_t stop_by_ms;                 /* what is under way when a stop is asked for may take until then; 0 = not asked yet */
     struct mr_engine_stats *stats;
     enum mr_unreachable *unreachable;
 };
@@ -90,6 +93,9 @@ struct mr_source_listener mr_engine_listener(struct mr_engine *e);
 enum mr_status mr_engine_drop_fenced(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
 /* Dropped partitions the group still gives us after the grace: FENCED. */
 enum mr_status mr_engine_check_dropped(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
+
+/* Until when (monotonic) a stop leaves the work under way alone; 0 = no stop has been asked for. One time for everything that waits. */
+int64_t mr_engine_stop_by(struct mr_engine *e);
 
 /* flow.c */
 /* Read and take in until the batch is due; dispatch it. OK with nothing read is fine. */

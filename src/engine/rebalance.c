@@ -117,6 +117,8 @@ static enum mr_status on_assigned(void *ctx, const struct mr_partition *const *p
         e->fatal = *err;
         e->fatal.status = status;
     }
+    if (status == MR_OK)
+        *err = (struct mr_error){0}; /* what has been waited out, or told of one partition: the caller reads it as a failure of its own */
     return status;
 }
 

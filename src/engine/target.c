@@ -20,14 +20,17 @@ static enum mr_status read_state(struct mr_engine *e, struct mr_error *err)
 enum mr_status mr_engine_connect(struct mr_engine *e, struct mr_error *err)
 {
     struct mr_sink_options opt = {.cfg = e->cfg, .application_z = "millrace control"};
-    e->sink_ops->destroy(e->control);
+    if (mr_watch_set(e->watch, NULL))
+        e->sink_ops->destroy(e->control);
     e->control = e->intake.control = e->gate.control = NULL;
     struct mr_sink *sink = NULL;
     MR_TRY(e->sink_ops->connect(&opt, &sink, err));
     e->control = e->intake.control = e->gate.control = sink;
+    (void)mr_watch_set(e->watch, sink);
     enum mr_status status = read_state(e, err);
     if (status != MR_OK) {
-        e->sink_ops->destroy(sink);
+        if (mr_watch_set(e->watch, NULL))
+            e->sink_ops->destroy(sink);
         e->control = e->intake.control = e->gate.control = NULL;
         return status;
     }
@@ -49,11 +52,13 @@ void mr_engine_idle_poll(struct mr_engine *e, int timeout_ms)
     struct mr_record none[1];
     size_t count = 0;
     enum mr_poll_state state = MR_POLL_IDLE;
-    struct mr_error ignored = {0};
+    struct mr_error err = {0};
     if (!e->source_paused)
         e->source_ops->pause(e->source);
     e->source_paused = true;
-    enum mr_status status = e->source_ops->poll(e->source, ar, none, 0, 0, timeout_ms, &count, &state, &ignored);
+    enum mr_status status = e->source_ops->poll(e->source, ar, none, 0, 0, timeout_ms, &count, &state, &err);
+    if ((status == MR_E_CONFIG || status == MR_E_BUG) && e->fatal.status == MR_OK)
+        e->fatal = err; /* told once; everything else is told again by the next poll */
     if (status != MR_OK && timeout_ms > 0)
         mr_sleep_ms(timeout_ms);
     mr_arena_destroy(ar);
