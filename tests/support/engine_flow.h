@@ -155,7 +155,7 @@ struct mr_source {
 
 static void stage_assign(struct mr_source *src, unsigned set)
 {
-    const struct mr_partition *parts[MAX_PARTS];
+    const struct mr_partition *parts[MAX_PARTS] = {0};
     int64_t positions[MAX_PARTS];
     size_t count = 0;
     for (size_t i = 0; i < stage.part_count; i++)
@@ -173,7 +173,7 @@ static void stage_assign(struct mr_source *src, unsigned set)
 
 static void stage_take(struct mr_source *src, unsigned set, bool lost)
 {
-    const struct mr_partition *parts[MAX_PARTS];
+    const struct mr_partition *parts[MAX_PARTS] = {0};
     size_t count = 0;
     for (size_t i = 0; i < stage.part_count; i++) {
         if (!(set >> i & 1) || !stage.parts[i].assigned)
