@@ -135,6 +135,8 @@ static enum mr_status run_job(struct mr_applier *applier, struct mr_job *job, st
                 mr_sleep_ms(busy < 50 ? busy * 2 : 100);
             break;
         case MR_E_ENV:
+            if (applier->shared->has_user && strcmp(err->code, MR_CODE_NO_RIGHTS) == 0)
+                return err->status = MR_E_CONFIG;
             wait_a_while(applier, err);
             break;
         case MR_E_CONFIG:

@@ -13,6 +13,7 @@ struct mr_applier_shared {
     const struct mr_config *cfg;
     const struct mr_sink_ops *ops;
     struct mr_str pipeline;
+    bool has_user;              /* a backfill: somebody looks on, and gives a missing right or corrects the URL */
     void *lock;                 /* pthread_mutex_t, guards everything in jobs that is an outcome */
     void *done_cond;            /* pthread_cond_t */
     _Atomic bool abandon;       /* do not wait for the target any longer: jobs end with STOPPED */

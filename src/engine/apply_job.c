@@ -253,6 +253,16 @@ static enum mr_status apply_isolated(struct run *run)
     return MR_OK;
 }
 
+/* A control table lacks something, also after its statements were prepared anew: no rows can be blamed, and no waiting helps. */
+static enum mr_status control(struct run *run, enum mr_status status)
+{
+    if (status != MR_E_SCHEMA || !run->job->batch->replanned)
+        return status;
+    mr_error_hint(run->err, "the control tables are not whole: restore them, or drop all of them to start anew");
+    run->err->status = MR_E_CONFIG;
+    return MR_E_CONFIG;
+}
+
 static enum mr_status finish(struct run *run)
 {
     struct mr_job *job = run->job;
@@ -260,14 +270,14 @@ static enum mr_status finish(struct run *run)
     const struct mr_dead_letter *letters = run->ar != NULL ? run->letters : job->letters;
     size_t letter_count = run->ar != NULL ? run->letter_count : job->letter_count;
     if (letter_count > 0)
-        MR_TRY(mr_control_dead_letters_add(run->sink, letters, letter_count, run->err));
+        MR_TRY(control(run, mr_control_dead_letters_add(run->sink, letters, letter_count, run->err)));
     if (job->note_count > 0)
-        MR_TRY(mr_control_type_history_add(run->sink, job->notes, job->note_count, run->err));
+        MR_TRY(control(run, mr_control_type_history_add(run->sink, job->notes, job->note_count, run->err)));
     MR_FAULT("before_positions");
     if (job->move_count > 0) {
         int64_t schema_epoch = job->schema_epoch;
-        MR_TRY(mr_control_store(run->sink, mr_str_z(run->cfg->pipeline), job->moves, job->move_count,
-                                &schema_epoch, run->err));
+        MR_TRY(control(run, mr_control_store(run->sink, mr_str_z(run->cfg->pipeline), job->moves, job->move_count,
+                                             &schema_epoch, run->err)));
         job->epoch_moved = schema_epoch != job->schema_epoch;
         if (job->epoch_moved)
             return mr_fail(run->err, MR_E_SCHEMA, "another instance changed the schema (epoch %lld, ours %lld)",

@@ -48,12 +48,18 @@ void mr_batch_remake(struct mr_batch *batch, uint64_t seq)
     mr_batch_drop_jobs(batch);
     mr_arena_reset(batch->ar);
     batch->seq = seq;
+    batch->expanded = 0;
     batch->rel_count = 0;
     batch->letter_count = 0;
     batch->note_count = 0;
     batch->part_count = 0;
     batch->changes = batch->control = batch->schema_changes = 0;
     batch->skipped = batch->nulled = batch->truncates = 0;
+}
+
+size_t mr_batch_weight(const struct mr_batch *batch)
+{
+    return mr_arena_used(batch->ar) + batch->expanded;
 }
 
 void mr_batch_clear(struct mr_batch *batch, uint64_t seq)

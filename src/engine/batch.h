@@ -74,6 +74,7 @@ struct mr_batch {
     struct mr_record *records;   /* shallow copies */
     size_t record_count, record_cap;
     size_t bytes;
+    size_t expanded;             /* what numbers with an exponent (1e20000) will take when they are written out */
     int64_t opened_ms;
 
     struct mr_rel **rels;        /* touched, in order of first touch */
@@ -93,6 +94,9 @@ struct mr_batch {
     struct mr_job *jobs;         /* one per lane (one in all for a barrier) */
     size_t job_count;
 };
+
+/* Bytes that the batch holds and will hold beside its records. A few bytes of input can become very many. */
+size_t mr_batch_weight(const struct mr_batch *batch);
 
 struct mr_batch *mr_batch_create(void);
 void mr_batch_destroy(struct mr_batch *batch);

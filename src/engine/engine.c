@@ -43,6 +43,7 @@ static void init(struct mr_engine *e, const struct mr_engine_parts *parts, struc
     e->intake.lanes = e->lanes;
     e->gate.cfg = e->cfg;
     mr_applier_shared_init(&e->shared, e->cfg, e->sink_ops);
+    e->shared.has_user = parts->mode == MR_MODE_BACKFILL;
 }
 
 /* The first connection, the control tables, what an earlier run left. */

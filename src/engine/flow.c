@@ -583,15 +583,20 @@ static enum mr_status poll_chunk(struct mr_engine *e, int timeout_ms, struct mr_
     }
     for (size_t i = 0; i < chunk->count; i++)
         chunk->records[i].epoch = mr_parts_get(&e->part_states, chunk->records[i].part)->epoch;
+    e->source_more = state == MR_POLL_MORE;
     if (state == MR_POLL_END)
         e->source_ended = true;
     return MR_OK;
 }
 
+/* What is made of the records may weigh so many times as much as they may. */
+#define WEIGHT_FACTOR 4
+
 static bool is_full(const struct mr_engine *e)
 {
     return e->open != NULL &&
-           (e->open->record_count >= e->cfg->batch_rows || e->open->bytes >= e->cfg->batch_bytes);
+           (e->open->record_count >= e->cfg->batch_rows || e->open->bytes >= e->cfg->batch_bytes ||
+            mr_batch_weight(e->open) / WEIGHT_FACTOR >= e->cfg->batch_bytes);
 }
 
 static int64_t left_ms(const struct mr_engine *e)
@@ -643,6 +648,15 @@ static enum mr_status source_trouble(struct mr_engine *e, struct mr_error *err)
     return MR_OK;
 }
 
+/* Must the open batch end? Its time alone does not end it while nobody could take it and there is more to put into it: under load batches are
+ * full ones, however long reading them takes. */
+static bool is_due(const struct mr_engine *e)
+{
+    if (e->open == NULL || is_full(e))
+        return e->open != NULL;
+    return left_ms(e) == 0 && (e->in_flight_count < MR_MAX_IN_FLIGHT || !e->source_more);
+}
+
 enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err)
 {
     bool is_read = e->source_ended && e->open == NULL && e->todo_count == 0 && e->chunk->next == e->chunk->count;
@@ -669,7 +683,7 @@ enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err)
     }
     bool end = false;
     MR_TRY(take_records(e, &end, err));
-    if (end || is_full(e) || (e->open != NULL && left_ms(e) == 0))
+    if (end || is_due(e))
         return mr_engine_flush(e, err);
     return MR_OK;
 }

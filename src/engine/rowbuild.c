@@ -2,6 +2,7 @@
  * column means. Every field goes through the tracker; if one is refused the row leaves no trace. */
 #include "rowbuild.h"
 
+#include <millrace/base/decimal.h>
 #include <millrace/base/hash.h>
 #include <millrace/base/mem.h>
 #include <millrace/base/utf8.h>
@@ -55,9 +56,21 @@ static void note_nulled(struct build *b, const struct mr_field *field, uint32_t 
     b->batch->nulled++;
 }
 
+/* How long a number is when it is written without its exponent. */
+static size_t expanded_len(struct mr_value v)
+{
+    struct mr_decimal_info info;
+    struct mr_str text = mr_value_str(v);
+    if (memchr(text.ptr, 'e', text.len) == NULL && memchr(text.ptr, 'E', text.len) == NULL)
+        return 0;
+    return mr_decimal_parse(text, &info) ? (size_t)info.int_digits + info.frac_digits : 0;
+}
+
 static void put(struct build *b, uint32_t column, bool is_key, struct mr_value value)
 {
     struct mr_intake *in = b->in;
+    if (value.tag == MR_V_NUMBER)
+        b->batch->expanded += expanded_len(value);
     in->judged = mr_xgrow(in->judged, &in->judged_cap, in->judged_count + 1, sizeof *in->judged);
     in->judged[in->judged_count++] = (struct mr_judged){column, is_key, value};
 }

@@ -98,6 +98,8 @@ enum mr_status mr_engine_wait_target(struct mr_engine *e, struct mr_error *err)
 {
     int64_t since = mr_monotonic_ms();
     bool outer = !e->target_waiting;
+    if (e->shared.has_user && e->control != NULL && strcmp(err->code, MR_CODE_NO_RIGHTS) == 0)
+        return err->status = MR_E_CONFIG;
     e->target_waiting = true;
     enum mr_status status = MR_E_ENV;
     if (e->control != NULL && since - e->last_wait_ms > CALM_MS)

@@ -40,6 +40,7 @@ class Bench:
     def __init__(self, target):
         self.target = target
         self.is_pg = target.name == "postgresql"
+        self.schema = target.schema if self.is_pg else None
         self.work = tempfile.TemporaryDirectory(prefix="millrace-hostile-")
         self.files = 0
 
@@ -59,8 +60,8 @@ class Bench:
                 f.write((line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")) + b"\n")
         return path
 
-    def run(self, *args, code=0, format="flat"):
-        done = millrace(*args, *self.target.args(), *(["--format", format] if format else []), check=False, timeout=SECONDS)
+    def run(self, command, *args, code=0, format="flat"):
+        done = millrace(command, *self.target.args(), *(["--format", format] if format else []), *args, check=False, timeout=SECONDS)
         want(done.returncode == code, f"exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr[-4000:]}")
         return done.stdout + done.stderr
 
@@ -104,7 +105,7 @@ def test_columns_named_like_the_targets_own(b):
 def test_schemas_named_like_the_servers_own(b):
     if not b.is_pg:
         return
-    names = ["pg_mine", "information_schema", f"{b.target.schema}_c", "y" * 80 + "1", "y" * 80 + "2"]
+    names = ["pg_mine", "information_schema", f"{b.schema}_c", "y" * 80 + "1", "y" * 80 + "2"]
     lines = [event({"id": 1}, {"op": "c", "before": None, "after": {"id": 1, "a": i}, "source": {"connector": "mysql", "db": n, "table": t}})
              for i, n in enumerate(names) for t in ("position", "t")]
     try:
@@ -185,10 +186,10 @@ def test_a_table_without_room_for_more_columns(b):
 def test_a_target_that_forbids_all_ddl(b):
     if not b.is_pg:
         return
-    trigger = f"{b.target.schema}_no_ddl"
+    trigger = f"{b.schema}_no_ddl"
     b.prepare("CREATE TABLE t (id bigint PRIMARY KEY, a bigint)",
               "CREATE FUNCTION no_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN "
-              f"IF TG_TAG = 'ALTER TABLE' AND current_query() LIKE '%{b.target.schema}%' THEN RAISE EXCEPTION 'no DDL'; END IF; END$$",
+              f"IF TG_TAG = 'ALTER TABLE' AND current_query() LIKE '%{b.schema}%' THEN RAISE EXCEPTION 'no DDL'; END IF; END$$",
               f"CREATE EVENT TRIGGER {trigger} ON ddl_command_start EXECUTE FUNCTION no_ddl()")
     try:
         b.load(rows_of(5) + [event({"id": i}, {"id": i, f"n{i}": i}) for i in range(5, 200)] + [event({"id": 999}, {"id": 999, "a": 1})])
@@ -222,16 +223,77 @@ def test_a_trigger_that_rolls_everything_back_stops_the_run(b):
     same(b.ids(), [])
 
 
+# ---- the target's own trouble ----
+
+def test_a_backfill_without_rights_ends(b):
+    if not b.is_pg:
+        return
+    role = f"{b.schema}_poor"
+    b.prepare("CREATE TABLE t (id bigint PRIMARY KEY, a bigint)", f"CREATE ROLE \"{role}\" LOGIN",
+              f'CREATE SCHEMA "{b.schema}_c" AUTHORIZATION "{role}"', f'GRANT USAGE ON SCHEMA "{b.schema}" TO "{role}"')
+    url = b.target.url.replace("//millrace@", f"//{role}@")
+    try:
+        out = b.load(rows_of(3), "--to", url, code=3) # may not write the table
+        want("permission denied" in out and "grant the missing right" in out, out)
+        b.prepare(f'GRANT SELECT, INSERT, UPDATE, DELETE ON t TO "{role}"')
+        b.load(rows_of(3), "--to", url)
+        out = b.load([event({"id": 9}, {"id": 9, "new": 1})], "--to", url, code=3) # may not alter it
+        want("must be owner" in out, out)
+        same(b.ids(), [0, 1, 2])
+    finally:
+        b.target.execute(f'DROP OWNED BY "{role}" CASCADE')
+        b.target.execute(f'DROP ROLE "{role}"')
+
+
+def test_a_control_table_that_is_gone_stops_the_run_and_kills_no_row(b):
+    b.load(rows_of(2))
+    lines = rows_of(3) + [event({"id": 7}, {"id": 7, "a": "no number"})]
+    b.prepare(pg=[f'DROP TABLE "{b.schema}_c".dead_letter'], sqlite=["DROP TABLE millrace_dead_letter"])
+    want("the control tables are not whole" in b.load(lines, code=3))
+    same(b.ids(), [0, 1])
+
+
+# ---- bombs ----
+
+def peak_of(b, lines, *args):
+    """Peak memory of a backfill in MiB."""
+    path = b.file(lines)
+    proc = subprocess.Popen([MILLRACE, "backfill", *b.target.args(), "--format", "flat", *args, path], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL, env={**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=4:detect_leaks=0"})
+    _, status, usage = os.wait4(proc.pid, 0)
+    proc.returncode = os.waitstatus_to_exitcode(status)
+    same(proc.returncode, 0)
+    return usage.ru_maxrss // 1024
+
+
+def test_short_numbers_that_are_long_when_written_out(b):
+    columns = ",".join(f'"c{c}":1e20000' for c in range(300))
+    lines = [f'{{"topic":"shop.t","value":{{"id":{i},{columns}}}}}' for i in range(16)]
+    small = peak_of(b, lines[:2])
+    large = peak_of(b, lines[2:], "--set", "batch.bytes=256KiB")
+    same(b.ids(), list(range(16)))
+    want(large < small + 40, f"{small} MiB for 2 rows, {large} MiB for 14")
+
+
+def test_narrow_events_for_a_wide_table(b):
+    wide = {f"c{c}": c % 2 == 0 for c in range(1000)}
+    small = peak_of(b, [event(None, {"id": 0, **wide})] + [event(None, {"id": i}) for i in range(1, 50)])
+    large = peak_of(b, [event(None, {"id": i}) for i in range(50, 4000)], "--set", "batch.bytes=256KiB")
+    same(len(b.target.rows("t")), 4000)
+    want(large < small + 40, f"{small} MiB for 50 rows, {large} MiB for 3,950")
+
+
 def main():
     wanted = sys.argv[2:]
     failed = 0
     for name, test in list(globals().items()):
         if not name.startswith("test_") or (wanted and name not in wanted):
             continue
+        began = time.monotonic()
         target = TARGETS[sys.argv[1]]()
         try:
             test(Bench(target))
-            print(f"ok {name}", flush=True)
+            print(f"ok {name} ({time.monotonic() - began:.1f} s)", flush=True)
         except Exception as why:  # noqa: BLE001
             failed += 1
             print(f"FAILED {name}: {why}", flush=True)

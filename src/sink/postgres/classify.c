@@ -22,7 +22,7 @@ static const struct rule rules[] = {
     {"25006", MR_E_ENV, "read_only"},
     {"0A000", MR_E_ENV, "not_supported"}, /* of a stale prepared query it means SCHEMA: exec.c knows */
     {"28", MR_E_ENV, "authentication"},
-    {"42501", MR_E_ENV, "no_rights"},
+    {"42501", MR_E_ENV, MR_CODE_NO_RIGHTS},
     {"55006", MR_E_ENV, "in_use"},
     {"55P03", MR_E_ENV, "lock_timeout"},
     {"2BP01", MR_E_ENV, "has_dependents"},

@@ -29,7 +29,7 @@ static void set_native(struct mr_error *err, const char *state, const char *code
 static const char *own_hint(const char *state)
 {
     if (strcmp(state, "42501") == 0)
-        return "grant the missing right to the role in target.url; the work goes on by itself then";
+        return "grant the missing right to the role in target.url; `millrace run` goes on by itself then";
     if (strcmp(state, "53100") == 0)
         return "make room on the server's disk; the work goes on by itself then";
     if (strcmp(state, "25006") == 0)
