@@ -262,8 +262,11 @@ static enum mr_status on_shown(void *ctx, const struct mr_dead_letter *letter, s
     const char *advice_z = mr_dead_advice(letter->code);
     if (*advice_z)
         mr_buf_printf(out, "  what to do\n    %s\n", advice_z);
-    if (letter->state == MR_DEAD_OPEN && !mr_str_eq_z(letter->code, MR_CODE_BAD_LINE))
-        mr_buf_printf(out, "    Then: millrace dead-letters replay %lld\n", (long long)letter->id);
+    if (letter->state == MR_DEAD_OPEN && !mr_str_eq_z(letter->code, MR_CODE_BAD_LINE)) {
+        mr_buf_printf(out, "    Then: millrace dead-letters replay %lld", (long long)letter->id);
+        mr_cli_target_append_flags(cmd->cli, out);
+        mr_buf_append_char(out, '\n');
+    }
     return mr_buf_check(out, "the output", err);
 }
 
@@ -297,7 +300,7 @@ static const struct {
     {MR_CODE_TEXT_INVALID, "Set text.invalid to strip or replace."},
     {MR_CODE_NO_KEY, "Give the topic a key at the producer, or name the key: tables.NAME.primary_key."},
     {MR_CODE_NULL_KEY, "A key column is null. Name another key (tables.NAME.primary_key), or correct the event at its source."},
-    {MR_CODE_NO_TABLE, "Nothing names the table. Set source.file.topic, or a target.table without variables."},
+    {MR_CODE_NO_TABLE, "Nothing names the table. Replay it with --set source.file.topic=NAME if it came from a file, else with --set target.table=NAME."},
     {MR_CODE_UNKNOWN_FORMAT, "Name the format of the topic: format."},
     {MR_CODE_AMBIGUOUS, "The message looks like another format than its topic has; name the right one: format."},
     {MR_CODE_UNSUPPORTED, "This version of Millrace does not read it."},

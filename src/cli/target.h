@@ -18,6 +18,8 @@ int mr_cli_target_open(const struct mr_config *cfg, bool read_only, struct mr_cl
 void mr_cli_target_close(struct mr_cli_target *target);
 /* "sqlite:shop.db: Millrace has not loaded anything into it yet." */
 void mr_cli_target_append_empty(const struct mr_config *cfg, struct mr_buf *out);
+/* How another command finds the same target: " -c millrace.yaml", " --to sqlite:shop.db"; nothing where it is the default. */
+void mr_cli_target_append_flags(const struct mr_cli_context *ctx, struct mr_buf *out);
 /* An error that came from an open target: printed, and its exit code (ENV: the target cannot be reached). */
 int mr_cli_target_fail(const struct mr_error *err);
 
