@@ -53,7 +53,8 @@ static void take_headers(struct mr_str text, struct mr_arena *ar, struct mr_reco
     json_decref(list);
 }
 
-static struct mr_record rebuild(const struct mr_dead_letter *letter, const struct mr_partition *part, struct mr_arena *ar)
+static struct mr_record rebuild(const struct mr_dead_letter *letter, const struct mr_partition *part, const struct mr_config *cfg,
+                                struct mr_arena *ar)
 {
     struct mr_record rec = {
         .part = part,
@@ -68,6 +69,8 @@ static struct mr_record rebuild(const struct mr_dead_letter *letter, const struc
         .has_value = letter->has_value,
         .is_bare = letter->is_bare,
     };
+    if (rec.topic.len == 0 && rec.is_bare) /* --topic had not been said; now it may be */
+        rec.topic = mr_str_z(cfg->file_topic);
     take_headers(letter->headers, ar, &rec);
     if (mr_str_eq_z(letter->code, MR_CODE_BAD_LINE)) { /* it never was a record */
         rec.broken_code = MR_CODE_BAD_LINE;
@@ -338,7 +341,7 @@ static enum mr_status replay_letter(struct replay *r, const struct mr_dead_lette
     struct mr_arena *ar = mr_arena_create(0);
     struct mr_partition part = {.topic_z = mr_arena_strndup(ar, letter->part_topic.ptr, letter->part_topic.len),
                                 .partition = letter->partition};
-    struct mr_record rec = rebuild(letter, &part, ar);
+    struct mr_record rec = rebuild(letter, &part, r->parts->cfg, ar);
     enum mr_status status = MR_E_BUSY;
     for (int tries = 0; tries < MAX_TRIES; tries++) {
         bool stale = false;
