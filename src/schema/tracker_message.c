@@ -76,6 +76,15 @@ void mr_tk_tell_misfit(struct mr_tk_judge *j, struct mr_type value_type, enum mr
         mr_error_hint(j->err, "set types.policies.\"%.*s.%.*s\": widen", MR_STR_FMT(j->tk->label), MR_STR_FMT(path));
         break;
     case MR_TK_BY_HAND:
+        if (j->is_key)
+            mr_error_hint(j->err, "alter the column in the target");
+        else
+            mr_error_hint(j->err,
+                          "to have values read as the column's type, set types.columns.\"%.*s.%.*s\": %s; else alter the column in "
+                          "the target, or set types.policies.\"%.*s.%.*s\": variant (or \"null\")",
+                          MR_STR_FMT(j->tk->label), MR_STR_FMT(path), mr_type_text(col->pub.type, have), MR_STR_FMT(j->tk->label),
+                          MR_STR_FMT(path));
+        break;
     case MR_TK_UNWRITABLE:
         mr_error_hint(j->err, "alter the column in the target, or set types.policies.\"%.*s.%.*s\": variant (or \"null\")",
                       MR_STR_FMT(j->tk->label), MR_STR_FMT(path));
