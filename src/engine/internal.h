@@ -52,6 +52,7 @@ struct mr_engine {
     bool source_seen;                   /* it has answered once */
     int64_t source_since_ms;            /* trying since */
     int64_t refused_until_ms;           /* evolve forbids a step: not tried again before */
+    bool source_more;                   /* the last poll said that there may be more at once */
     bool source_paused;
     bool in_callback;                   /* inside the source's poll: no polling from here */
     bool dispatching;                   /* the open batch is on its way to the appliers: not to be dispatched by a callback too */
