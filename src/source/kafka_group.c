@@ -158,6 +158,8 @@ void mr_kafka_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code,
     mr_kafka_contact(src);
     switch (code) {
     case RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS:
+        if (list->cnt == 0 && !src->closing && !(src->was_assigned && is_cooperative(rk)))
+            mr_log(MR_LOG_INFO, "the consumer group has no partition for this instance; it stands by", MR_KV_Z("group", src->cfg->kafka_group));
         src->was_assigned = true;
         if (src->closing)
             tell_assigned(src, list); /* given and taken in one breath: nobody reads it */
