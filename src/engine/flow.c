@@ -398,7 +398,8 @@ static enum mr_status check_breaker(struct mr_engine *e, struct mr_error *err)
         mr_fail_data(err, MR_CODE_REFUSED, "%llu of the last %llu records would be dead letters (dead_letters.max_rate is %g)",
                      (unsigned long long)e->window_dead, (unsigned long long)e->window_records,
                      e->cfg->dead_letter_max_rate);
-        mr_error_hint(err, "look at `millrace dead-letters list`; something general is wrong, or raise the rate");
+        mr_error_hint(err, "something general is wrong: `millrace plan` lists them (this batch is not applied, so they are not in the "
+                           "target); or raise the rate");
         return MR_E_DATA;
     }
     e->window_records /= 2;
