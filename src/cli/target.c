@@ -56,6 +56,8 @@ void mr_cli_target_append_empty(const struct mr_config *cfg, struct mr_buf *out)
 {
     mr_config_mask_url(cfg->target_url, out);
     mr_buf_append_z(out, ": Millrace has not loaded anything into it yet.\n");
+    if (strcmp(cfg->target_url, "sqlite:millrace.db") == 0) /* the default: rather forgotten than meant */
+        mr_buf_append_z(out, "Another target is named with --to URL or -c FILE.\n");
 }
 
 /* For a shell: as it is where nothing in it means anything there, else between single quotes. */
