@@ -78,6 +78,21 @@ static enum mr_status claim(struct mr_engine *e, const struct mr_partition *cons
     return status;
 }
 
+/* Where reading begins is known from now on, whoever goes on: what comes in between is not passed over. */
+static enum mr_status keep_start(struct mr_engine *e, struct mr_part_state *ps, int64_t start, struct mr_error *err)
+{
+    if (start == MR_POSITION_NONE || mr_part_resume(ps) != MR_POSITION_NONE || !mr_part_lanes_equal(ps))
+        return MR_OK;
+    enum mr_status status = mr_control_set_lanes(e->control, e->pipeline, ps->part, e->lanes, start, ps->epoch, err);
+    if (status != MR_OK)
+        return status == MR_E_FENCED ? MR_OK : status; /* claimed by somebody else a moment later */
+    ps->lanes = e->lanes;
+    for (uint32_t i = 0; i < MR_MAX_LANES; i++)
+        ps->committed[i] = ps->dispatched[i] = i < e->lanes ? start : MR_POSITION_NONE;
+    ps->taken = start;
+    return MR_OK;
+}
+
 /* A partition whose position is gone ends a backfill; in a run it stops alone, and aloud. */
 static enum mr_status settle_bounds(struct mr_engine *e, struct mr_part_state *ps, struct mr_error *err)
 {
@@ -105,6 +120,8 @@ static enum mr_status on_assigned(void *ctx, const struct mr_partition *const *p
             status = MR_OK; /* claimed by somebody else a moment later: the first transaction will find that out */
         if (status == MR_OK)
             MR_WITH_TARGET(e, status, err, settle_bounds(e, ps, err));
+        if (status == MR_OK && !ps->stopped)
+            MR_WITH_TARGET(e, status, err, keep_start(e, ps, position[i], err));
         position[i] = mr_part_resume(ps);
         mr_log(MR_LOG_INFO, "partition assigned", MR_KV_Z("topic", parts[i]->topic_z),
                MR_KV_INT("partition", parts[i]->partition), MR_KV_INT("position", position[i]),

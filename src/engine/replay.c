@@ -280,7 +280,7 @@ static enum mr_status in_transaction(struct replay *r, const struct mr_dead_lett
     enum mr_status status = apply_all(r, letter, job, outcome, rows, err);
     if (status == MR_OK && *outcome == MR_REPLAY_DONE)
         status = r->sink->ops->commit(r->sink, err);
-    else
+    if (status != MR_OK || *outcome != MR_REPLAY_DONE)
         r->sink->ops->rollback(r->sink);
     if (status != MR_E_DATA)
         return status;

@@ -109,6 +109,8 @@ static void assigned(struct mr_source *src, rd_kafka_topic_partition_list_t *lis
     /* Where to begin without a stored position first: it may fail, and then the listener need not know. */
     enum mr_status status = mr_kafka_start_offsets(src, list, &src->failed);
 
+    for (int i = 0; i < list->cnt; i++)
+        positions[i] = status == MR_OK && list->elems[i].offset >= 0 ? list->elems[i].offset : MR_POSITION_NONE;
     if (status == MR_OK && list->cnt > 0)
         status = src->listener->assigned(src->listener->ctx, parts, (size_t)list->cnt, positions,
                                          &src->failed);

@@ -101,6 +101,7 @@ static struct {
     size_t begun;        /* transactions of appliers */
     bool slow;           /* appliers take their time */
     bool follows;        /* mode run: the end comes as an error once everything is stored */
+    bool from_end;       /* without a stored position reading begins at the present end */
     bool names_rows;     /* the sink tells which row it refuses */
     struct mr_engine_stats stats;
     struct mr_error err;
@@ -158,9 +159,12 @@ static void stage_assign(struct mr_source *src, unsigned set)
     const struct mr_partition *parts[MAX_PARTS] = {0};
     int64_t positions[MAX_PARTS];
     size_t count = 0;
-    for (size_t i = 0; i < stage.part_count; i++)
-        if (set >> i & 1)
-            parts[count++] = &stage.parts[i].part;
+    for (size_t i = 0; i < stage.part_count; i++) {
+        if (!(set >> i & 1))
+            continue;
+        positions[count] = stage.from_end ? (int64_t)stage.parts[i].count : MR_POSITION_NONE;
+        parts[count++] = &stage.parts[i].part;
+    }
     if (src->listener->assigned(src->listener->ctx, parts, count, positions, &stage.err) != MR_OK)
         return;
     for (size_t i = 0; i < count; i++) {

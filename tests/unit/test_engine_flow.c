@@ -407,6 +407,21 @@ static void test_that_an_integer_column_is_beyond_doubles_is_known_before_its_ro
     stage_run_ok(cfg, 1);
 }
 
+static void test_the_end_where_reading_began_is_kept(void **state)
+{
+    (void)state;
+    cfg = stage_config("format=flat");
+    stage_part("shop.t", 0);
+    put_rows(0, 0, 5);
+    stage.from_end = true;
+    stage_run_ok(cfg, 2); /* nothing comes */
+    stage_expect("SELECT lane, lanes, position FROM millrace_position", "0 2 5;1 2 5");
+    put_rows(0, 5, 8);
+    stage_forget_script();
+    stage_run_ok(cfg, 2);
+    stage_expect("SELECT id FROM t", "5;6;7");
+}
+
 /* ---- The group does not wait for ever ---- */
 
 static void test_a_revocation_ends_although_the_target_is_away(void **state)
@@ -454,6 +469,7 @@ int main(void)
         FLOW(test_a_key_that_the_rows_forbid_is_not_taken),
         FLOW(test_statistics_do_not_undo_what_another_instance_has_learned),
         FLOW(test_that_an_integer_column_is_beyond_doubles_is_known_before_its_row),
+        FLOW(test_the_end_where_reading_began_is_kept),
         FLOW(test_a_revocation_ends_although_the_target_is_away),
     };
     cmocka_set_test_filter(getenv("FLOW_TEST")); /* one of them, to look at it */
