@@ -29,6 +29,7 @@ typedef enum mr_status (*mr_row_fn)(void *ctx, const struct mr_value *cells, siz
 struct mr_sink_options {
     const struct mr_config *cfg;
     const char *application_z; /* name shown in the server's list of connections */
+    int64_t lock_wait_ms;      /* a statement waits so long for others' locks and then comes back with ENV; 0 as long as it takes */
     bool read_only;            /* nothing can be written; a database file that does not exist is not made, an empty one is shown */
 };
 

@@ -137,7 +137,8 @@ static enum mr_status run_job(struct mr_applier *applier, struct mr_job *job, st
         case MR_E_ENV:
             if (applier->shared->has_user && strcmp(err->code, MR_CODE_NO_RIGHTS) == 0)
                 return err->status = MR_E_CONFIG;
-            wait_a_while(applier, err);
+            if (!abandoned(applier))
+                wait_a_while(applier, err);
             break;
         case MR_E_CONFIG:
         case MR_E_SCHEMA:

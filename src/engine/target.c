@@ -5,6 +5,7 @@
 #include <millrace/base/log.h>
 #include <millrace/base/time.h>
 
+#define LOCK_WAIT_MS 10000 /* of the main thread, which has an ear for a stop only in between */
 #define CALM_MS 10000 /* without trouble: the next one is a new one */
 
 static enum mr_status read_state(struct mr_engine *e, struct mr_error *err)
@@ -19,7 +20,7 @@ static enum mr_status read_state(struct mr_engine *e, struct mr_error *err)
 
 enum mr_status mr_engine_connect(struct mr_engine *e, struct mr_error *err)
 {
-    struct mr_sink_options opt = {.cfg = e->cfg, .application_z = "millrace control"};
+    struct mr_sink_options opt = {.cfg = e->cfg, .application_z = "millrace control", .lock_wait_ms = LOCK_WAIT_MS};
     if (mr_watch_set(e->watch, NULL))
         e->sink_ops->destroy(e->control);
     e->control = e->intake.control = e->gate.control = NULL;
