@@ -113,10 +113,10 @@ class Generator:
         self.attributes(row, 60)
         if rnd.random() < 0.2:
             row["note"] = self.text()
-        if self.i > 1000 and dice > 0.985:
+        if self.i > 1000 and dice > 0.96:
             bad = {**row, "qty": "a text"}
             return [Event(k % PARTITIONS, topic, {"id": k}, envelope("customers", "u", before, bad), is_dead=True)]
-        if self.i > REFUSED_FROM and before is not None and dice > 0.97:
+        if self.i > REFUSED_FROM and before is not None and dice > 0.93:
             bad = {**row, "qty": REFUSED_QTY, "name": before["name"]}
             return [Event(k % PARTITIONS, topic, {"id": k}, envelope("customers", "u", before, bad), [("refused", "customers", bad)])]
         sent = dict(row)

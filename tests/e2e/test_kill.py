@@ -311,15 +311,19 @@ class Campaign:
         check(code == -signal.SIGKILL, f"{point}:{n} did not kill it, exit code {code}\n{instance.tail()}")
 
     def kill_sometime(self, appliers):
+        """At any time, but mostly when it is at work."""
         instance = self.start(None, appliers)
-        time.sleep(self.rnd.uniform(0.02, 0.25))
+        if self.rnd.random() < 0.8:
+            instance.expect_log("partition assigned")
+        time.sleep(self.rnd.uniform(0, 0.2))
         check(instance.is_running(), f"ended by itself\n{instance.tail()}")
         instance.kill()
 
     def stop_in_order(self, appliers):
         """Not a kill: SIGTERM. It may come while the lanes that a kill left behind still catch up."""
         instance = self.start(None, appliers)
-        time.sleep(self.rnd.uniform(0.05, 0.2))
+        instance.expect_log("target connected")
+        time.sleep(self.rnd.uniform(0, 0.2))
         instance.stop()
 
     def one(self, point, appliers):
