@@ -566,6 +566,12 @@ static bool build_keyless(struct build *b)
         struct mr_field mark = deleted_field(is_delete);
         if (soft && !judge(b, &mark, row.count + ev->meta.count, false))
             return false;
+        if (mr_tracker_count(b->rel->tk) == 0) { /* later rows may bring columns; this one would be gone without a trace */
+            mr_fail_data(b->err, MR_CODE_NO_TABLE, "%.*s: the row has neither key nor value, and its table no column yet",
+                         MR_STR_FMT(b->rel->source_name));
+            b->outcome = MR_ROW_DEAD;
+            return false;
+        }
         e.cells = make_cells(b, 0, b->in->judged_count, e.full, &e.cell_count);
     }
     if (!b->append_only && ev->before.count > 0) {

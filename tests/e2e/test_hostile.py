@@ -143,6 +143,14 @@ def test_an_endless_line_can_be_stopped(b):
         proc.kill()
 
 
+# ---- rows ----
+
+def test_rows_without_any_value_are_not_lost_in_silence(b):
+    b.load([event(None, {}), event(None, {"a": None}), event(None, {"a": 1}), event(None, {}), event(None, {"a": None})])
+    same(b.dead(), ["no_table", "no_table"])
+    same(len(b.target.rows("t")), 3)
+
+
 # ---- tables that refuse ----
 
 def test_a_type_that_cannot_be_altered_kills_only_what_needs_it(b):
