@@ -12,6 +12,7 @@ client, and millrace's largest resident size. See docs/performance.md.
 import argparse
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -252,6 +253,7 @@ def main():
     scale = 0.25 if args.quick else 1.0
     pairs = args.pairs or (1 if args.smoke else 3 if args.quick else None)
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143)) # through the cleanup below
     folder = tempfile.mkdtemp(prefix="millrace-bench.", dir=args.folder)
     bench = Bench(args, folder, scale, pairs or 5)
     try:
