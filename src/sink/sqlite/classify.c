@@ -24,7 +24,7 @@ static const struct entry table[] = {
     {SQLITE_READONLY, MR_E_ENV, MR_CODE_NO_RIGHTS},
     {SQLITE_NOMEM, MR_E_ENV, NULL},
     {SQLITE_PERM, MR_E_ENV, MR_CODE_NO_RIGHTS},
-    {SQLITE_CORRUPT, MR_E_ENV, NULL},
+    {SQLITE_CORRUPT, MR_E_CONFIG, "corrupt"}, /* no waiting mends it */
     {SQLITE_PROTOCOL, MR_E_ENV, NULL},
     {SQLITE_NOLFS, MR_E_ENV, NULL},
     {SQLITE_NOTADB, MR_E_CONFIG, NULL},
