@@ -270,10 +270,11 @@ static bool settle_key(struct build *b)
     return true;
 }
 
-static const struct mr_judged *find_judged(const struct mr_intake *in, size_t end, uint32_t column)
+/* The key's own value of a key column. A field of the row with the same name may say something else; the cell gets the key's, too. */
+static const struct mr_judged *find_key_judged(const struct mr_intake *in, size_t end, uint32_t column)
 {
-    for (size_t i = end; i-- > 0;)
-        if (in->judged[i].column == column)
+    for (size_t i = 0; i < end; i++)
+        if (in->judged[i].column == column && in->judged[i].is_key)
             return &in->judged[i];
     return NULL;
 }
@@ -293,7 +294,7 @@ static bool build_key(struct build *b, size_t end, struct mr_entry *e)
     mr_buf_clear(&in->key);
     for (size_t i = 0; i < count; i++) {
         int column = mr_tracker_find(b->rel->tk, paths[i]);
-        const struct mr_judged *j = column < 0 ? NULL : find_judged(in, end, (uint32_t)column);
+        const struct mr_judged *j = column < 0 ? NULL : find_key_judged(in, end, (uint32_t)column);
         if (j == NULL || j->value.tag <= MR_V_NULL) {
             mr_fail_data(b->err, MR_CODE_NULL_KEY, "%.*s: key column \"%.*s\" is null or missing",
                          MR_STR_FMT(b->rel->source_name), MR_STR_FMT(paths[i]));

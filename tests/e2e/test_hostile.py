@@ -151,6 +151,13 @@ def test_rows_without_any_value_are_not_lost_in_silence(b):
     same(len(b.target.rows("t")), 3)
 
 
+def test_the_keys_value_counts_where_the_row_contradicts_it(b):
+    b.load([event({"id": 5}, {"id": 80, "a": 1}), event({"id": 5}, {"a": 2}), event({"id": 80}, {"id": 5, "a": 3}), event({"id": 7}, {"id": 80, "a": 4}),
+            event({"id": 7}, None)])
+    same(b.dead(), [])
+    same(sorted((int(str(r["id"].value)), int(str(r["a"].value))) for r in b.target.rows("t")), [(5, 2), (80, 3)])
+
+
 # ---- tables that refuse ----
 
 def test_a_type_that_cannot_be_altered_kills_only_what_needs_it(b):
