@@ -113,6 +113,19 @@ static enum mr_status attempt(struct mr_applier *applier, struct mr_job *job, bo
     return mr_apply_job(applier->sink, applier->shared->cfg, job, *isolate, in_doubt, err);
 }
 
+/* A row that another row stands in the way of, of another lane perhaps. Tables with such constraints are loaded in one transaction for all lanes;
+ * but this constraint may have come after we had looked at the table. */
+static bool may_be_another_lanes(const struct mr_job *job, const struct mr_error *err)
+{
+    static const char *const natives[] = {"23503", "23505", "23P01", "787", "1555", "2067"}; /* SQLSTATEs, SQLite's codes */
+    if (job->all_lanes || job->batch->job_count == 1 || job->batch->replanned)
+        return false;
+    for (size_t i = 0; i < sizeof natives / sizeof natives[0]; i++)
+        if (strcmp(err->native, natives[i]) == 0)
+            return true;
+    return false;
+}
+
 static enum mr_status run_job(struct mr_applier *applier, struct mr_job *job, struct mr_error *err)
 {
     bool isolate = false, in_doubt = false;
@@ -124,6 +137,8 @@ static enum mr_status run_job(struct mr_applier *applier, struct mr_job *job, st
             mr_backoff_reset(&applier->backoff);
             return MR_OK;
         case MR_E_DATA:
+            if (may_be_another_lanes(job, err))
+                return err->status = MR_E_SCHEMA;
             if (isolate || job->want_unfolded)
                 return status;
             isolate = true;

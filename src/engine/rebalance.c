@@ -251,6 +251,7 @@ static enum mr_status read_again(struct mr_engine *e, struct mr_part_state *ps, 
         return mr_fail(err, MR_E_ENV, "%s [%d]: the target has gone back to before its first position; start again to read from there",
                        ps->part->topic_z, (int)ps->part->partition);
     e->fenced_in_vain = 0;
+    e->source_ended = false;
     return e->source_ops->seek(e->source, ps->part, position, err);
 }
 

@@ -312,6 +312,29 @@ static void test_a_constraint_that_speaks_at_commit(void **state)
     stage_expect("SELECT record_offset, code FROM millrace_dead_letter", "1 constraint");
 }
 
+static void add_unique_index(void)
+{
+    stage_sql("CREATE UNIQUE INDEX t_v ON t (v)");
+}
+
+static void test_values_change_places_over_lanes_although_their_index_came_later(void **state)
+{
+    (void)state;
+    cfg = stage_config("format=flat", "batch.rows=10", "batch.interval=10s");
+    stage_part("shop.t", 0);
+    put_rows(0, 0, 20);
+    for (int i = 0; i < 10; i++) {
+        char key[64], value[128];
+        snprintf(key, sizeof key, "{\"id\":%d}", i);
+        snprintf(value, sizeof value, "{\"id\":%d,\"v\":\"r%d\"}", i, 9 - i);
+        stage_put(0, key, value);
+    }
+    stage_fail("applier 0", ON_COMMIT, 1, MR_OK, AFTER)->fn = add_unique_index;
+    stage_run_ok(cfg, 4);
+    stage_expect("SELECT count(*) FROM millrace_dead_letter", "0");
+    stage_expect("SELECT count(*) FROM t WHERE id < 10 AND v = 'r' || (9 - id)", "10");
+}
+
 /* ---- Keys ---- */
 
 static void test_an_unknown_before_image_is_no_key_change(void **state)
@@ -463,6 +486,7 @@ int main(void)
         FLOW(test_of_a_refused_merged_row_only_the_bad_change_is_a_dead_letter),
         FLOW(test_a_schema_answer_that_never_ends_becomes_a_dead_letter),
         FLOW(test_a_constraint_that_speaks_at_commit),
+        FLOW(test_values_change_places_over_lanes_although_their_index_came_later),
         FLOW(test_an_unknown_before_image_is_no_key_change),
         FLOW(test_an_old_key_of_a_wider_type_than_the_new_one),
         FLOW(test_a_refused_row_does_not_change_the_key),
