@@ -270,10 +270,14 @@ static enum mr_status stage_poll(struct mr_source *src, struct mr_arena *ar, str
             more = true;
         }
     }
-    if (*count > 0 || stage.action_done < stage.action_count) {
-        *state = *count > 0 ? MR_POLL_MORE : MR_POLL_IDLE;
-        if (*count == 0)
-            usleep(1000);
+    if (*count > 0) {
+        *state = MR_POLL_MORE;
+        return MR_OK;
+    }
+    if (stage.action_done < stage.action_count) { /* so many records will never be given out: now, then */
+        struct stage_action *due = &stage.actions[stage.action_done];
+        src->given = src->given > due->after ? src->given : due->after;
+        stage.action_done += due->in_pause;
         return MR_OK;
     }
     if (!stage.follows)
