@@ -85,4 +85,40 @@ enum mr_status mr_engine_plan(const struct mr_engine_parts *parts, uint64_t max_
                               const struct mr_plan_handler *handler, struct mr_engine_stats *stats,
                               enum mr_unreachable *unreachable, struct mr_error *err) MR_MUST_CHECK;
 
+/* ---- replay ---- */
+
+/* What became of one dead letter. Whatever is not DONE leaves the letter open and the tables' rows as they were. */
+enum mr_replay_outcome {
+    MR_REPLAY_DONE,   /* applied and marked, in one transaction */
+    MR_REPLAY_EXISTS, /* a row with that key is there, maybe a newer one: left alone */
+    MR_REPLAY_FORCE,  /* it removes or changes a row: only with `overwrite` */
+    MR_REPLAY_FAILED, /* refused again */
+    MR_REPLAY_NOT,    /* not there, not open, or of another pipeline */
+};
+struct mr_replay_report {
+    int64_t id;
+    enum mr_replay_outcome outcome;
+    struct mr_str topic; /* "" if the letter is not there */
+    int32_t partition;
+    int64_t offset;
+    uint64_t rows;              /* DONE: rows applied */
+    const struct mr_error *why; /* not DONE */
+};
+struct mr_replay_request {
+    const int64_t *ids;         /* these, in this order; or else all open ones that the filter lets through, oldest first */
+    size_t id_count;
+    struct mr_str pipeline, topic, code, table; /* "" = any */
+    int64_t limit;              /* 0 = no limit */
+    bool overwrite;             /* upserts replace, deletes delete */
+};
+struct mr_replay_handler {
+    void *ctx;
+    void (*told)(void *ctx, const struct mr_replay_report *report);
+};
+/* Feed dead letters to the pipeline's own intake once more, under the present configuration. Rows are inserted where their key is absent,
+ * unless `overwrite`; positions stay where they are. The source of `parts` is not used. Ends early, with OK, when asked to stop. */
+enum mr_status mr_engine_replay(const struct mr_engine_parts *parts, const struct mr_replay_request *request,
+                                const struct mr_replay_handler *handler, enum mr_unreachable *unreachable,
+                                struct mr_error *err) MR_MUST_CHECK;
+
 #endif

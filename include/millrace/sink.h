@@ -29,6 +29,7 @@ typedef enum mr_status (*mr_row_fn)(void *ctx, const struct mr_value *cells, siz
 struct mr_sink_options {
     const struct mr_config *cfg;
     const char *application_z; /* name shown in the server's list of connections */
+    int64_t lock_wait_ms;      /* a statement waits so long for others' locks and then comes back with ENV; 0 as long as it takes */
     bool read_only;            /* nothing can be written; a database file that does not exist is not made, an empty one is shown */
 };
 
@@ -83,7 +84,7 @@ struct mr_sink_ops {
     enum mr_status (*ddl)(struct mr_sink *sink, const struct mr_ddl_step *step,
                           const struct mr_catalog_table *now, struct mr_arena *ar,
                           struct mr_str *statement, struct mr_error *err);
-    /* One owner of DDL at a time, over all instances: held until unlock or the connection's end. */
+    /* One owner of DDL at a time, over all instances: held until unlock or the connection's end. BUSY if another has it: it is not waited for. */
     enum mr_status (*gate_lock)(struct mr_sink *sink, struct mr_error *err);
     void (*gate_unlock)(struct mr_sink *sink);
 

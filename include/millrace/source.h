@@ -16,7 +16,8 @@ struct mr_source; /* each source's own */
 
 struct mr_source_listener {
     void *ctx;
-    /* Partitions are ours now. Fill position[i] with the next position to read (a Kafka offset; for files the number of
+    /* Partitions are ours now. position[i] comes as MR_POSITION_NONE or, where `start` depends on the moment (the end of a topic), as the place where
+     * it is now: to be stored, since after a restart or at another owner it would be a later one. Fill position[i] with the next position to read (a Kafka offset; for files the number of
      * lines already done), or MR_POSITION_NONE. On failure the source gives the partitions up again. */
     enum mr_status (*assigned)(void *ctx, const struct mr_partition *const *parts, size_t count,
                                int64_t *position, struct mr_error *err);

@@ -42,6 +42,7 @@ CREATE TABLE IF NOT EXISTS {tracked_table} (
     topic           LONGTEXT NOT NULL COMMENT 'where the names came from if the event did not tell',
     key_paths       LONGTEXT NOT NULL COMMENT 'JSON list: source paths of the primary key, in order',
     created_by_us   TINYINT(1) NOT NULL COMMENT 'Millrace made the table',
+    expanded_name   LONGTEXT NOT NULL COMMENT 'schema.table as the name templates gave it, before any substitute',
     updated_at      DATETIME(6) NOT NULL,
     PRIMARY KEY (target_schema, target_table)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}

@@ -1,4 +1,4 @@
--- ?1 target schema, ?2 target table, ?3 JSON list of the columns.
+-- ?1 target schema, ?2 target table, ?3 JSON list of the columns. What the values have needed only grows: several instances add to it.
 INSERT INTO {tracked_column} (
     target_schema, target_table,
     column_name, column_index, path, type, type_origin, declared_not_null, policy, is_key, is_configured, is_by_hand,
@@ -31,9 +31,14 @@ ON DUPLICATE KEY UPDATE
     column_index = VALUES(column_index), path = VALUES(path), type = VALUES(type), type_origin = VALUES(type_origin),
     declared_not_null = VALUES(declared_not_null), policy = VALUES(policy), is_key = VALUES(is_key),
     is_configured = VALUES(is_configured), is_by_hand = VALUES(is_by_hand), is_name_substituted = VALUES(is_name_substituted),
-    value_counts = VALUES(value_counts), conflict_count = VALUES(conflict_count), int_digits = VALUES(int_digits),
-    frac_digits = VALUES(frac_digits), max_abs = VALUES(max_abs), max_length = VALUES(max_length), has_special = VALUES(has_special),
-    has_fraction = VALUES(has_fraction), has_negative_time = VALUES(has_negative_time), first_topic = VALUES(first_topic),
+    value_counts = VALUES(value_counts), conflict_count = VALUES(conflict_count),
+    int_digits = GREATEST({tracked_column}.int_digits, VALUES(int_digits)),
+    frac_digits = GREATEST({tracked_column}.frac_digits, VALUES(frac_digits)),
+    max_abs = GREATEST({tracked_column}.max_abs, VALUES(max_abs)),
+    max_length = GREATEST({tracked_column}.max_length, VALUES(max_length)),
+    has_special = {tracked_column}.has_special OR VALUES(has_special),
+    has_fraction = {tracked_column}.has_fraction OR VALUES(has_fraction),
+    has_negative_time = {tracked_column}.has_negative_time OR VALUES(has_negative_time), first_topic = VALUES(first_topic),
     first_partition = VALUES(first_partition), first_offset = VALUES(first_offset), first_time_us = VALUES(first_time_us),
     widened_topic = VALUES(widened_topic), widened_partition = VALUES(widened_partition), widened_offset = VALUES(widened_offset),
     widened_time_us = VALUES(widened_time_us), widened_from = VALUES(widened_from), widened_from_origin = VALUES(widened_from_origin),

@@ -46,6 +46,7 @@ CREATE TABLE IF NOT EXISTS {tracked_table} (
     topic           text        NOT NULL, -- where the names came from if the event did not tell
     key_paths       json        NOT NULL, -- source paths of the primary key, in order
     created_by_us   boolean     NOT NULL, -- Millrace made the table
+    expanded_name   text        NOT NULL, -- schema.table as the name templates gave it, before any substitute
     updated_at      timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (target_schema, target_table)
 );

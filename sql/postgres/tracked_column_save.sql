@@ -1,5 +1,5 @@
--- $1 target schema, $2 target table, $3 JSON list of the columns.
-INSERT INTO {tracked_column} (
+-- $1 target schema, $2 target table, $3 JSON list of the columns. What the values have needed only grows: several instances add to it.
+INSERT INTO {tracked_column} AS t (
     target_schema, target_table,
     column_name, column_index, path, type, type_origin, declared_not_null, policy, is_key, is_configured, is_by_hand,
     is_name_substituted, value_counts, conflict_count, int_digits, frac_digits, max_abs, max_length, has_special, has_fraction,
@@ -23,9 +23,9 @@ ON CONFLICT (target_schema, target_table, column_name) DO UPDATE
 SET column_index = excluded.column_index, path = excluded.path, type = excluded.type, type_origin = excluded.type_origin,
     declared_not_null = excluded.declared_not_null, policy = excluded.policy, is_key = excluded.is_key,
     is_configured = excluded.is_configured, is_by_hand = excluded.is_by_hand, is_name_substituted = excluded.is_name_substituted,
-    value_counts = excluded.value_counts, conflict_count = excluded.conflict_count, int_digits = excluded.int_digits,
-    frac_digits = excluded.frac_digits, max_abs = excluded.max_abs, max_length = excluded.max_length,
-    has_special = excluded.has_special, has_fraction = excluded.has_fraction, has_negative_time = excluded.has_negative_time,
+    value_counts = excluded.value_counts, conflict_count = excluded.conflict_count, int_digits = greatest(t.int_digits, excluded.int_digits),
+    frac_digits = greatest(t.frac_digits, excluded.frac_digits), max_abs = greatest(t.max_abs, excluded.max_abs), max_length = greatest(t.max_length, excluded.max_length),
+    has_special = t.has_special OR excluded.has_special, has_fraction = t.has_fraction OR excluded.has_fraction, has_negative_time = t.has_negative_time OR excluded.has_negative_time,
     first_topic = excluded.first_topic, first_partition = excluded.first_partition, first_offset = excluded.first_offset,
     first_time_us = excluded.first_time_us, widened_topic = excluded.widened_topic, widened_partition = excluded.widened_partition,
     widened_offset = excluded.widened_offset, widened_time_us = excluded.widened_time_us, widened_from = excluded.widened_from,

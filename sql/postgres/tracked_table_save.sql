@@ -1,6 +1,6 @@
--- $1 target schema, $2 target table, $3 source database, $4 source table, $5 topic, $6 key paths (JSON list), $7 made by us.
-INSERT INTO {tracked_table} (target_schema, target_table, source_database, source_table, topic, key_paths, created_by_us)
-VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::text::json, $7::boolean)
+-- $1 target schema, $2 target table, $3 source database, $4 source table, $5 topic, $6 key paths (JSON list), $7 made by us, $8 name as the templates gave it.
+INSERT INTO {tracked_table} (target_schema, target_table, source_database, source_table, topic, key_paths, created_by_us, expanded_name)
+VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::text::json, $7::boolean, $8::text)
 ON CONFLICT (target_schema, target_table) DO UPDATE
 SET source_database = excluded.source_database, source_table = excluded.source_table, topic = excluded.topic,
-    key_paths = excluded.key_paths, created_by_us = excluded.created_by_us, updated_at = now()
+    key_paths = excluded.key_paths, created_by_us = excluded.created_by_us, expanded_name = excluded.expanded_name, updated_at = now()

@@ -42,6 +42,7 @@ CREATE TABLE IF NOT EXISTS {tracked_table} (
     topic           TEXT    NOT NULL, -- where the names came from if the event did not tell
     key_paths       TEXT    NOT NULL, -- JSON list: source paths of the primary key, in order
     created_by_us   INTEGER NOT NULL, -- Millrace made the table
+    expanded_name   TEXT    NOT NULL, -- schema.table as the name templates gave it, before any substitute
     updated_at      TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'),
     PRIMARY KEY (target_schema, target_table)
 ) WITHOUT ROWID;

@@ -76,16 +76,62 @@ static bool needs_quotes(struct mr_str s)
     return s.len == 0 || mr_utf8_check(s) != 0;
 }
 
+/* How many bytes stand before the next wide character that acts on a terminal; *hidden is that character, 0 if there is none. */
+static size_t before_hidden(struct mr_str s, uint32_t *hidden, size_t *len)
+{
+    size_t at = 0;
+    *hidden = 0;
+    while (at < s.len) {
+        uint32_t c = 0;
+        size_t n = (unsigned char)s.ptr[at] < 0x7f ? 1 : mr_utf8_decode(mr_str_of(s.ptr + at, s.len - at), &c);
+        if (c >= 0x7f && mr_utf8_is_hidden(c)) {
+            *hidden = c;
+            *len = n;
+            break;
+        }
+        at += n > 0 ? n : 1;
+    }
+    return at;
+}
+
+/* As a JSON text in which nothing is left that a terminal would obey. */
+static void append_quoted(struct mr_str s)
+{
+    uint32_t hidden;
+    size_t hidden_len = 0, n = before_hidden(s, &hidden, &hidden_len);
+    mr_buf_append_json(&line, mr_str_of(s.ptr, n));
+    while (hidden != 0 && !line.overflow) {
+        s = mr_str_of(s.ptr + n + hidden_len, s.len - n - hidden_len);
+        line.len--; /* go on inside the quotes */
+        mr_buf_printf(&line, "\\u%04x", (unsigned)hidden);
+        n = before_hidden(s, &hidden, &hidden_len);
+        size_t at = line.len;
+        mr_buf_append_json(&line, mr_str_of(s.ptr, n));
+        if (line.overflow)
+            return;
+        memmove(line.data + at, line.data + at + 1, line.len - at - 1); /* its opening quote */
+        line.len--;
+    }
+}
+
+static bool has_hidden(struct mr_str s)
+{
+    uint32_t hidden;
+    size_t len;
+    (void)before_hidden(s, &hidden, &len);
+    return hidden != 0;
+}
+
 static void append_text(struct mr_str s, bool is_json)
 {
     if (s.len <= MAX_VALUE) {
-        if (is_json || needs_quotes(s))
-            mr_buf_append_json(&line, s);
+        if (is_json || needs_quotes(s) || has_hidden(s))
+            append_quoted(s);
         else
             mr_buf_append_str(&line, s);
         return;
     }
-    mr_buf_append_json(&line, mr_str_of(s.ptr, mr_utf8_cut(s, MAX_VALUE)));
+    append_quoted(mr_str_of(s.ptr, mr_utf8_cut(s, MAX_VALUE)));
     line.len--; /* the cut shows: "…" inside the quotes */
     mr_buf_append_z(&line, "\xE2\x80\xA6\"");
 }

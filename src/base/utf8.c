@@ -167,6 +167,11 @@ struct mr_str mr_utf8_repair(struct mr_str s, bool replace, struct mr_arena *ar)
     return mr_str_of(out, n);
 }
 
+bool mr_utf8_is_hidden(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
 size_t mr_utf8_encode(uint32_t code_point, char out[4])
 {
     if (code_point < 0x80) {

@@ -14,7 +14,7 @@
 
 /* A record that would be a dead letter. */
 struct dead {
-    struct mr_str topic, code, field, message;
+    struct mr_str topic, code, field, message, hint;
     int32_t partition;
     int64_t offset;
 };
@@ -49,7 +49,22 @@ static void on_dead(void *ctx, const struct mr_record *rec, const struct mr_erro
         .code = mr_arena_copy(t->ar, mr_str_z(why->code)),
         .field = mr_arena_copy(t->ar, mr_str_z(why->field)),
         .message = mr_arena_copy(t->ar, mr_str_z(why->message)),
+        .hint = mr_arena_copy(t->ar, mr_str_z(why->hint)),
     };
+}
+
+/* What to do about it, unless a record before has said so. */
+static void print_hint(struct telling *t, size_t at)
+{
+    struct mr_str hint = t->dead[at].hint;
+    bool is_new = hint.len > 0;
+    for (size_t i = 0; i < at && is_new; i++)
+        is_new = !mr_str_eq(t->dead[i].hint, hint);
+    if (!is_new)
+        return;
+    mr_buf_append_z(out(t), "    hint: ");
+    mr_text_append_safe(out(t), hint, false);
+    mr_buf_append_char(out(t), '\n');
 }
 
 static void print_dead(struct telling *t, uint64_t all)
@@ -67,6 +82,7 @@ static void print_dead(struct telling *t, uint64_t all)
         mr_buf_printf(out(t), "  %.*s: ", MR_STR_FMT(d->code));
         mr_text_append_safe(out(t), d->message, false);
         mr_buf_append_char(out(t), '\n');
+        print_hint(t, i);
     }
     if (all > t->dead_count)
         mr_buf_printf(out(t), "  … and %llu more\n", (unsigned long long)(all - t->dead_count));
@@ -86,6 +102,7 @@ static void json_dead(struct telling *t, uint64_t all)
         mr_jo_str(&t->js, "code", d->code);
         mr_jo_str(&t->js, "field", d->field);
         mr_jo_str(&t->js, "message", d->message);
+        mr_jo_str(&t->js, "hint", d->hint);
         mr_jo_end_object(&t->js);
     }
     mr_jo_end_list(&t->js);
@@ -163,7 +180,7 @@ static void print_counts(struct telling *t, const struct mr_plan_table *tbl)
 static void print_table(struct telling *t, const struct mr_plan_table *tbl)
 {
     append_table_name(out(t), tbl);
-    mr_buf_append_z(out(t), tbl->exists ? "  (altered; " : "  (new; ");
+    mr_buf_append_z(out(t), tbl->refused ? "  (refused; " : tbl->exists ? "  (altered; " : "  (new; ");
     print_counts(t, tbl);
     mr_buf_append_z(out(t), ")\n");
     if (tbl->refused != NULL)
@@ -179,7 +196,11 @@ static void keep_unchanged(struct telling *t, const struct mr_plan_table *tbl)
     append_table_name(&name, tbl);
     mr_grid_add(t->unchanged, mr_buf_str(&name));
     mr_grid_printf(t->unchanged, "%zu columns", tbl->column_count);
-    mr_grid_printf(t->unchanged, "%llu changes, %llu dead", (unsigned long long)tbl->rows, (unsigned long long)tbl->dead);
+    if (tbl->dead == 0)
+        mr_grid_printf(t->unchanged, "%llu change%s", (unsigned long long)tbl->rows, tbl->rows == 1 ? "" : "s");
+    else
+        mr_grid_printf(t->unchanged, "%llu change%s, %llu that would be dead letters", (unsigned long long)tbl->rows,
+                       tbl->rows == 1 ? "" : "s", (unsigned long long)tbl->dead);
     mr_buf_free(&name);
 }
 
@@ -255,10 +276,11 @@ static void print_end(struct telling *t, const struct mr_engine_stats *stats)
     if (stats->records == 0)
         mr_buf_append_z(out(t), "There is nothing new to read: the stored positions are at the end of the input (--again plans from its start).\n");
     else if (t->statements == 0 && t->refused == 0)
-        mr_buf_printf(out(t), "No table changes. %llu records read.\n", (unsigned long long)stats->records);
+        mr_buf_printf(out(t), "No table changes. %llu record%s read.\n", (unsigned long long)stats->records,
+                      stats->records == 1 ? "" : "s");
     else
-        mr_buf_printf(out(t), "%llu statement%s, %llu records read. Nothing has been written.\n", (unsigned long long)t->statements,
-                      t->statements == 1 ? "" : "s", (unsigned long long)stats->records);
+        mr_buf_printf(out(t), "%llu statement%s, %llu record%s read. Nothing has been written.\n", (unsigned long long)t->statements,
+                      t->statements == 1 ? "" : "s", (unsigned long long)stats->records, stats->records == 1 ? "" : "s");
     if (mr_engine_stopping())
         mr_buf_append_z(out(t), "Stopped before the end of the input: this is the plan for what has been read.\n");
 }

@@ -185,15 +185,6 @@ static int64_t lag_of(const struct position *p)
 
 /* ---- For people ---- */
 
-/* "file:/data/orders.jsonl#4096:…" is the file's path for a reader. */
-static struct mr_str shown_topic(struct mr_str topic)
-{
-    if (!mr_str_starts(topic, MR_STR("file:")))
-        return topic;
-    ptrdiff_t hash = mr_str_rfind(topic, '#');
-    return hash > 5 ? mr_str_of(topic.ptr + 5, (size_t)hash - 5) : topic;
-}
-
 static void print_positions(const struct status *st, struct mr_buf *out)
 {
     bool has_lanes = false, has_ends = false;
@@ -209,7 +200,7 @@ static void print_positions(const struct status *st, struct mr_buf *out)
         mr_buf_append_char(out, '\n');
         for (; i < st->position_count && mr_str_eq(st->positions[i].pipeline, pipeline); i++) {
             const struct position *p = &st->positions[i];
-            mr_grid_add(grid, shown_topic(p->topic));
+            mr_grid_add(grid, mr_cli_shown_topic(p->topic));
             mr_grid_printf(grid, is_file(p) ? "" : "%d", (int)p->partition);
             if (has_lanes)
                 mr_grid_printf(grid, "%u/%u", (unsigned)p->lane + 1, (unsigned)p->lanes);

@@ -81,12 +81,13 @@ static const struct mr_cli_flag dead_letter_own_flags[] = {
      .help_z = "At most so many. Default of `list`: 100; 0 is all."},
     {"--all", 0, NULL, MR_FLAG_OWN, .only_z = "list replay purge",
      .help_z =
-         "list: replayed ones too. replay, purge: all that are there, where no ID and no filter is given."},
+         "list, purge: replayed ones too. replay, purge: all that are there, where no ID and no filter is given."},
     {"--overwrite", 0, NULL, MR_FLAG_OWN, .only_z = "replay",
      .help_z = "Let a replayed row replace a row that has come in the meantime."},
-    {"--yes", 0, NULL, MR_FLAG_OWN, .only_z = "purge", .help_z = "Do not ask."},
-    {"--with-values", 0, NULL, MR_FLAG_OWN, .only_z = "list show",
-     .help_z = "Show keys and values of the messages."},
+    {"--yes", 0, NULL, MR_FLAG_OWN, .only_z = "purge",
+     .help_z = "Do not ask. Needed for --all where there is no terminal to ask on."},
+    {"--with-values", 0, NULL, MR_FLAG_OWN, .only_z = "list",
+     .help_z = "Show keys and values of the messages, as `show` does."},
     {NULL},
 };
 
@@ -216,9 +217,10 @@ const struct mr_command mr_commands[] = {
                       "and the reason. After the reason is gone (a policy changed, a column altered) it can "
                       "be replayed.\n\n"
                       "A replay inserts rows whose keys are absent; a row that is there already is "
-                      "reported, since it may be newer.",
+                      "reported, since it may be newer. A letter that cannot be applied stays open, and the exit "
+                      "code is then 6.",
      .examples_z = "millrace dead-letters list --code type_conflict\n"
-                   "millrace dead-letters show 17 --with-values\n"
+                   "millrace dead-letters show 17\n"
                    "millrace dead-letters replay 17 18\n"
                    "millrace dead-letters purge --all --yes\n"},
     {.name_z = "config",

@@ -4,6 +4,8 @@
  */
 #include "progress.h"
 
+#include "target.h"
+
 #include <stdio.h>
 #include <unistd.h>
 
@@ -98,7 +100,7 @@ static void print_row(const char *name, uint64_t n, const char *note)
         printf("  %-16s %14s%s%s\n", name, grouped(n, text), note && *note ? "  " : "", note ? note : "");
 }
 
-void mr_progress_summary(const struct mr_engine_stats *stats, const struct mr_config *cfg)
+static void summary(const struct mr_engine_stats *stats, const struct mr_config *cfg, const char *list_z)
 {
     double seconds = (double)(stats->now_ms - stats->started_ms) / 1000.0;
     if (!isatty(STDOUT_FILENO)) {
@@ -107,7 +109,10 @@ void mr_progress_summary(const struct mr_engine_stats *stats, const struct mr_co
                MR_KV_INT("tables", stats->tables), MR_KV_INT("dead_letters", stats->dead_letters),
                MR_KV_INT("control_messages", stats->control), MR_KV_DOUBLE("seconds", seconds));
         if (stats->dead_letters > 0)
-            printf("%llu dead letters: millrace dead-letters list\n", (unsigned long long)stats->dead_letters);
+            printf("%llu dead letter%s: %s\n", (unsigned long long)stats->dead_letters,
+                   stats->dead_letters == 1 ? "" : "s", list_z);
+        if (stats->finished_before)
+            mr_log_plain(MR_LOG_INFO, "nothing new: the input had been read to its end before (--again starts over)");
         return;
     }
     struct mr_buf url = MR_BUF_INIT(4096);
@@ -126,6 +131,15 @@ void mr_progress_summary(const struct mr_engine_stats *stats, const struct mr_co
     print_row("tables", stats->tables, NULL);
     print_row("ddl steps", stats->ddl, "");
     print_row("values nulled", stats->nulled, "policy null: millrace schema --history");
-    print_row("dead letters", stats->dead_letters, stats->dead_letters > 0 ? "millrace dead-letters list" : NULL);
+    print_row("dead letters", stats->dead_letters, stats->dead_letters > 0 ? list_z : NULL);
     printf("  %-16s %14.1f s\n", "time", seconds);
+}
+
+void mr_progress_summary(const struct mr_engine_stats *stats, const struct mr_cli_context *ctx)
+{
+    struct mr_buf list = MR_BUF_INIT(1u << 20);
+    mr_buf_append_z(&list, "millrace dead-letters list");
+    mr_cli_target_append_flags(ctx, &list);
+    summary(stats, ctx->cfg, mr_buf_z(&list));
+    mr_buf_free(&list);
 }

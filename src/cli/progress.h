@@ -2,6 +2,8 @@
 #ifndef MR_CLI_PROGRESS_H
 #define MR_CLI_PROGRESS_H
 
+#include "cli.h"
+
 #include <millrace/engine.h>
 
 /* Turn the line on if stderr is a terminal and the log goes there in text; hooks the log so that lines do not collide. */
@@ -11,6 +13,6 @@ void mr_progress_update(void *ctx, const struct mr_engine_stats *stats);
 /* Remove the line. */
 void mr_progress_end(void);
 /* The summary table, to stdout on a terminal, one log line elsewhere. */
-void mr_progress_summary(const struct mr_engine_stats *stats, const struct mr_config *cfg);
+void mr_progress_summary(const struct mr_engine_stats *stats, const struct mr_cli_context *ctx);
 
 #endif

@@ -1,6 +1,8 @@
 /* The target, for commands that look at it: see target.h. */
 #include "target.h"
 
+#include <string.h>
+
 #include <millrace/base/buf.h>
 
 static enum mr_status on_version(void *ctx, const struct mr_value *cells, size_t count, struct mr_error *err)
@@ -54,6 +56,57 @@ void mr_cli_target_append_empty(const struct mr_config *cfg, struct mr_buf *out)
 {
     mr_config_mask_url(cfg->target_url, out);
     mr_buf_append_z(out, ": Millrace has not loaded anything into it yet.\n");
+    if (strcmp(cfg->target_url, "sqlite:millrace.db") == 0) /* the default: rather forgotten than meant */
+        mr_buf_append_z(out, "Another target is named with --to URL or -c FILE.\n");
+}
+
+/* For a shell: as it is where nothing in it means anything there, else between single quotes. */
+static void append_quoted(struct mr_str text, struct mr_buf *out)
+{
+    bool is_plain = text.len > 0;
+    for (size_t i = 0; i < text.len && is_plain; i++) {
+        char c = text.ptr[i];
+        is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c != 0 && strchr("_-+./:=,@%", c));
+    }
+    if (is_plain) {
+        mr_buf_append_str(out, text);
+        return;
+    }
+    mr_buf_append_char(out, '\'');
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] == '\'')
+            mr_buf_append_z(out, "'\\''");
+        else
+            mr_buf_append_char(out, text.ptr[i]);
+    }
+    mr_buf_append_char(out, '\'');
+}
+
+void mr_cli_target_append_flags(const struct mr_cli_context *ctx, struct mr_buf *out)
+{
+    const char *url_z = NULL, *schema_z = NULL;
+    for (size_t i = 0; i < ctx->setting_count; i++) {
+        const struct mr_setting *said = &ctx->settings[i];
+        if (strcmp(said->key_z, "target.url") == 0)
+            url_z = said->value_z;
+        else if (strcmp(said->key_z, "target.control_schema") == 0)
+            schema_z = said->value_z;
+    }
+    if (ctx->config_path_z) {
+        mr_buf_append_z(out, " -c ");
+        append_quoted(mr_str_z(ctx->config_path_z), out);
+    }
+    if (url_z) {
+        struct mr_buf url = MR_BUF_INIT(1u << 20);
+        mr_config_mask_url(url_z, &url);
+        mr_buf_append_z(out, " --to ");
+        append_quoted(mr_buf_str(&url), out);
+        mr_buf_free(&url);
+    }
+    if (schema_z) {
+        mr_buf_append_z(out, " --set target.control_schema=");
+        append_quoted(mr_str_z(schema_z), out);
+    }
 }
 
 int mr_cli_target_fail(const struct mr_error *err)
@@ -75,4 +128,12 @@ struct mr_str mr_cli_table_name(struct mr_str schema, struct mr_str table, struc
     if (schema.len == 0)
         return table;
     return mr_arena_printf(ar, "%.*s.%.*s", MR_STR_FMT(schema), MR_STR_FMT(table));
+}
+
+struct mr_str mr_cli_shown_topic(struct mr_str topic)
+{
+    if (!mr_str_starts(topic, MR_STR("file:")))
+        return topic;
+    ptrdiff_t hash = mr_str_rfind(topic, '#');
+    return hash > 5 ? mr_str_of(topic.ptr + 5, (size_t)hash - 5) : topic;
 }

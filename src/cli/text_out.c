@@ -15,12 +15,6 @@
 
 /* ---- Texts ---- */
 
-static bool is_control(uint32_t c)
-{
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) ||
-           (c >= 0x2066 && c <= 0x2069); /* the last two turn the reading direction */
-}
-
 /* One character from the front of *text; how many columns it takes. */
 static size_t append_one(struct mr_buf *out, struct mr_str *text, bool lines)
 {
@@ -29,7 +23,7 @@ static size_t append_one(struct mr_buf *out, struct mr_str *text, bool lines)
     if (len == 0 || (c >= 0xd800 && c <= 0xdfff)) {
         len = len == 0 ? 1 : len;
         mr_buf_append_z(out, "\xef\xbf\xbd");
-    } else if (is_control(c) && !(lines && (c == '\n' || c == '\t'))) {
+    } else if (mr_utf8_is_hidden(c) && !(lines && (c == '\n' || c == '\t'))) {
         mr_buf_printf(out, "\\u%04x", (unsigned)c);
     } else {
         mr_buf_append(out, text->ptr, len);

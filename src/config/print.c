@@ -277,8 +277,13 @@ void mr_config_print(const struct mr_config *cfg, bool json, struct mr_buf *out)
             print_columns(opt, cfg, json, out);
         else if (opt->type == MR_OPT_TABLES)
             print_tables(opt, cfg, json, out);
-        if (mr_option_is_map(opt))
+        if (mr_option_is_map(opt)) {
+            if (!json && cfg->origins[i].from == MR_FROM_DEFAULT) { /* no entries: the key is there to be found */
+                const struct line line = {opt->key_z, {0}, "{}", NULL, &cfg->origins[i]};
+                print_line(&line, json, out);
+            }
             continue;
+        }
         mr_buf_clear(&value);
         mr_buf_clear(&fallback);
         mr_option_append_value(opt, cfg, json, &value);

@@ -162,7 +162,7 @@ static enum mr_status syntax_error(struct reader *rd, struct mr_error *err)
         status = mr_node_fail(node, rd->origin, err, "not YAML: %s%s%s", p->context ? p->context : "",
                               p->context ? ", " : "", p->problem ? p->problem : "syntax error");
     mr_error_hint(err,
-                  "texts that begin with one of { [ * & ! %% @ ` or hold ${NAME} inside [ ] need quotes");
+                  "texts that begin with one of { [ * & ! %% @ ` or hold ${NAME} inside [ ] need quotes; lines are indented with blanks, never tabs");
     return status;
 }
 

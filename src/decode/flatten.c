@@ -27,11 +27,29 @@ struct mr_fields mr_field_list_get(const struct mr_field_list *list)
     return (struct mr_fields){.items = list->items, .count = list->count};
 }
 
+/* Has a word of eight bytes one that needs an escape? */
+static inline bool word_needs_escape(const char *p)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
+    uint64_t word;
+
+    memcpy(&word, p, sizeof word);
+    uint64_t points = word ^ (ones * '.'), backslashes = word ^ (ones * '\\');
+    return (((points - ones) & ~points) | ((backslashes - ones) & ~backslashes)) & highs;
+}
+
 /* Bytes of the name that need an escape. */
 static size_t escapes_in(struct mr_str name)
 {
     size_t n = 0;
 
+    if (name.len >= 8) { /* whole words; the last one overlaps the one before */
+        size_t i = 0;
+        while (i + 8 <= name.len && !word_needs_escape(name.ptr + i))
+            i += 8;
+        if (i + 8 > name.len && !word_needs_escape(name.ptr + name.len - 8))
+            return 0;
+    }
     for (size_t i = 0; i < name.len; i++)
         n += name.ptr[i] == '.' || name.ptr[i] == '\\';
     return n;

@@ -149,7 +149,7 @@ static void close_container(struct mr_json_scan *s)
     node->len = (uint32_t)(s->p - s->begin) - node->offset;
 
     if (node->kind == MR_J_OBJECT && node->count > MR_JSON_LARGE_OBJECT) {
-        reader->order = mr_xgrow(reader->order, &reader->order_cap, node->count,
+        reader->order = mr_xgrow(reader->order, &reader->order_cap, mr_json_order_room(node->count),
                                  sizeof *reader->order);
         mr_json_mark_shadowed((const char *)s->begin, reader->nodes, index, reader->order);
     }

@@ -3,7 +3,10 @@
 
 #include "json_parts.h"
 
+#include <millrace/base/hash.h>
 #include <millrace/base/utf8.h>
+
+#define MAX_HASHED 4096 /* members; rows have no more columns, and what has more may take longer */
 
 static uint32_t hex4(const char *p)
 {
@@ -95,12 +98,54 @@ static int compare_names(const void *a, const void *b, void *arg)
     return order != 0 ? order : (x > y) - (x < y);
 }
 
-void mr_json_mark_shadowed(const char *text, struct mr_json_node *nodes, uint32_t object,
-                           uint32_t *order)
+static uint32_t table_size(uint32_t count)
+{
+    uint32_t size = 128;
+
+    while (size < count * 2)
+        size *= 2;
+    return size;
+}
+
+size_t mr_json_order_room(uint32_t member_count)
+{
+    return member_count <= MAX_HASHED ? table_size(member_count) : member_count;
+}
+
+/* Do all names differ, as they nearly always do? False is no answer: a repeated name, an escape, or names that were chosen to meet in one
+ * place. */
+static bool all_differ(const char *text, const struct mr_json_node *nodes, uint32_t object, uint32_t *table)
+{
+    uint32_t count = nodes[object].count, mask = table_size(count) - 1, steps = 0;
+
+    if (count > MAX_HASHED)
+        return false;
+    memset(table, 0, ((size_t)mask + 1) * sizeof *table);
+    for (uint32_t n = object + 1; n < nodes[object].next; n = nodes[n + 1].next) {
+        const struct mr_json_node *name = &nodes[n];
+
+        if (name->flags & MR_JSON_ESCAPED)
+            return false;
+        uint32_t slot = (uint32_t)mr_hash(text + name->offset, name->len, 0) & mask;
+        for (; table[slot] != 0; slot = (slot + 1) & mask) {
+            const struct mr_json_node *other = &nodes[table[slot]];
+            if (++steps > 4 * count || (other->len == name->len &&
+                                        memcmp(text + other->offset, text + name->offset, name->len) == 0))
+                return false;
+        }
+        table[slot] = n; /* never 0: that is the document's root */
+    }
+    return true;
+}
+
+void mr_json_mark_shadowed(const char *text, struct mr_json_node *nodes, uint32_t object, uint32_t *room)
 {
     struct order_context ctx = {text, nodes};
+    uint32_t *order = room;
     uint32_t count = 0;
 
+    if (all_differ(text, nodes, object, room))
+        return;
     for (uint32_t n = object + 1; n < nodes[object].next; n = nodes[n + 1].next)
         order[count++] = n;
     qsort_r(order, count, sizeof *order, compare_names, &ctx);

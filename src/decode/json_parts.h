@@ -35,8 +35,8 @@ size_t mr_json_unescape(const char **p, const char *end, char out[4]);
 int mr_json_compare_strings(const char *text, const struct mr_json_node *a,
                             const struct mr_json_node *b);
 
-/* Mark the repeated names of a large object. `order` has room for its count of indexes. */
-void mr_json_mark_shadowed(const char *text, struct mr_json_node *nodes, uint32_t object,
-                           uint32_t *order);
+/* Mark the repeated names of a large object. `room` has room for as many indexes as mr_json_order_room says. */
+void mr_json_mark_shadowed(const char *text, struct mr_json_node *nodes, uint32_t object, uint32_t *room);
+size_t mr_json_order_room(uint32_t member_count);
 
 #endif

@@ -159,6 +159,12 @@ struct mr_str mr_json_text(const struct mr_json_doc *doc, uint32_t node, struct 
     if (!sv.has_word && !sv.has_shadowed && sv.compact == raw)
         return mr_str_of(doc->text.ptr + root->offset - is_string, raw);
 
+    if (!sv.has_word && !sv.has_shadowed) { /* its length is known: written where it stays */
+        struct mr_buf exact = {.data = mr_arena_alloc(ar, sv.compact), .cap = sv.compact, .max = sv.compact};
+        append_compact(doc, node, NULL, &exact);
+        return mr_buf_str(&exact);
+    }
+
     struct mr_buf buf = MR_BUF_INIT(3 * raw + 2); /* words grow by their quotation marks */
     append_surveyed(doc, node, &sv, &buf);
     struct mr_str copy = mr_arena_copy(ar, mr_buf_str(&buf));

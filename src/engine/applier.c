@@ -25,8 +25,9 @@ struct mr_applier {
     size_t head, count;
     bool closed; /* a job was refused: what is queued comes back STOPPED */
     bool quit;
-    /* the thread's own */
+    /* the thread's own; changed under `sink_lock`, for whoever wants to cancel */
     struct mr_sink *sink;
+    pthread_mutex_t sink_lock;
     struct mr_backoff backoff;
 };
 
@@ -71,17 +72,29 @@ static void wait_a_while(struct mr_applier *applier, const struct mr_error *err)
     atomic_fetch_sub(&applier->shared->waiting, 1);
 }
 
+/* Another connection; returns the one before. */
+static struct mr_sink *take_sink(struct mr_applier *applier, struct mr_sink *sink)
+{
+    pthread_mutex_lock(&applier->sink_lock);
+    struct mr_sink *before = applier->sink;
+    applier->sink = sink;
+    pthread_mutex_unlock(&applier->sink_lock);
+    return before;
+}
+
 static enum mr_status connect_target(struct mr_applier *applier, struct mr_error *err)
 {
     const struct mr_sink_ops *ops = applier->shared->ops;
     if (applier->sink != NULL && ops->is_alive(applier->sink))
         return MR_OK;
-    ops->destroy(applier->sink);
-    applier->sink = NULL;
+    ops->destroy(take_sink(applier, NULL));
     char name[48];
     snprintf(name, sizeof name, "millrace applier %u", applier->lane);
     struct mr_sink_options opt = {.cfg = applier->shared->cfg, .application_z = name};
-    return ops->connect(&opt, &applier->sink, err);
+    struct mr_sink *sink = NULL;
+    MR_TRY(ops->connect(&opt, &sink, err));
+    (void)take_sink(applier, sink);
+    return MR_OK;
 }
 
 /* One attempt. *retry: try again (after waiting, if ENV). */
@@ -100,6 +113,19 @@ static enum mr_status attempt(struct mr_applier *applier, struct mr_job *job, bo
     return mr_apply_job(applier->sink, applier->shared->cfg, job, *isolate, in_doubt, err);
 }
 
+/* A row that another row stands in the way of, of another lane perhaps. Tables with such constraints are loaded in one transaction for all lanes;
+ * but this constraint may have come after we had looked at the table. */
+static bool may_be_another_lanes(const struct mr_job *job, const struct mr_error *err)
+{
+    static const char *const natives[] = {"23503", "23505", "23P01", "787", "1555", "2067"}; /* SQLSTATEs, SQLite's codes */
+    if (job->all_lanes || job->batch->job_count == 1 || job->batch->replanned)
+        return false;
+    for (size_t i = 0; i < sizeof natives / sizeof natives[0]; i++)
+        if (strcmp(err->native, natives[i]) == 0)
+            return true;
+    return false;
+}
+
 static enum mr_status run_job(struct mr_applier *applier, struct mr_job *job, struct mr_error *err)
 {
     bool isolate = false, in_doubt = false;
@@ -111,6 +137,8 @@ static enum mr_status run_job(struct mr_applier *applier, struct mr_job *job, st
             mr_backoff_reset(&applier->backoff);
             return MR_OK;
         case MR_E_DATA:
+            if (may_be_another_lanes(job, err))
+                return err->status = MR_E_SCHEMA;
             if (isolate || job->want_unfolded)
                 return status;
             isolate = true;
@@ -122,7 +150,10 @@ static enum mr_status run_job(struct mr_applier *applier, struct mr_job *job, st
                 mr_sleep_ms(busy < 50 ? busy * 2 : 100);
             break;
         case MR_E_ENV:
-            wait_a_while(applier, err);
+            if (applier->shared->has_user && strcmp(err->code, MR_CODE_NO_RIGHTS) == 0)
+                return err->status = MR_E_CONFIG;
+            if (!abandoned(applier))
+                wait_a_while(applier, err);
             break;
         case MR_E_CONFIG:
         case MR_E_SCHEMA:
@@ -176,8 +207,7 @@ static void *applier_main(void *arg)
         applier->count--;
     }
     pthread_mutex_unlock(lock);
-    applier->shared->ops->destroy(applier->sink);
-    applier->sink = NULL;
+    applier->shared->ops->destroy(take_sink(applier, NULL));
     return NULL;
 }
 
@@ -190,8 +220,10 @@ struct mr_applier *mr_applier_start(struct mr_applier_shared *shared, uint32_t l
     applier->lane = lane;
     mr_backoff_init(&applier->backoff, 100, 10000);
     pthread_cond_init(&applier->wake, NULL);
+    pthread_mutex_init(&applier->sink_lock, NULL);
     if (pthread_create(&applier->thread, NULL, applier_main, applier) != 0) {
         pthread_cond_destroy(&applier->wake);
+        pthread_mutex_destroy(&applier->sink_lock);
         mr_xfree(applier);
         return NULL;
     }
@@ -214,6 +246,32 @@ void mr_applier_reopen(struct mr_applier *applier)
     pthread_mutex_unlock(applier->shared->lock);
 }
 
+/* ---- cancelling ---- */
+
+static void *cancel_main(void *arg)
+{
+    struct mr_applier *applier = arg;
+    pthread_mutex_lock(&applier->sink_lock); /* the connection stays as long as it is spoken of */
+    if (applier->sink != NULL && applier->shared->ops->cancel != NULL)
+        applier->shared->ops->cancel(applier->sink);
+    pthread_mutex_unlock(&applier->sink_lock);
+    return NULL;
+}
+
+bool mr_applier_cancel(struct mr_applier *applier, int64_t wait_ms)
+{
+    pthread_t thread;
+    struct timespec until;
+    if (pthread_create(&thread, NULL, cancel_main, applier) != 0)
+        return false;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += wait_ms / 1000;
+    if (pthread_timedjoin_np(thread, NULL, &until) == 0)
+        return true;
+    pthread_detach(thread);
+    return false;
+}
+
 void mr_applier_stop(struct mr_applier *applier)
 {
     if (applier == NULL)
@@ -224,6 +282,7 @@ void mr_applier_stop(struct mr_applier *applier)
     pthread_mutex_unlock(applier->shared->lock);
     pthread_join(applier->thread, NULL);
     pthread_cond_destroy(&applier->wake);
+    pthread_mutex_destroy(&applier->sink_lock);
     mr_xfree(applier);
 }
 

@@ -13,6 +13,7 @@ struct mr_applier_shared {
     const struct mr_config *cfg;
     const struct mr_sink_ops *ops;
     struct mr_str pipeline;
+    bool has_user;              /* a backfill: somebody looks on, and gives a missing right or corrects the URL */
     void *lock;                 /* pthread_mutex_t, guards everything in jobs that is an outcome */
     void *done_cond;            /* pthread_cond_t */
     _Atomic bool abandon;       /* do not wait for the target any longer: jobs end with STOPPED */
@@ -28,6 +29,9 @@ struct mr_applier *mr_applier_start(struct mr_applier_shared *shared, uint32_t l
 void mr_applier_submit(struct mr_applier *applier, struct mr_job *job);
 /* Refused jobs leave the applier closed: everything submitted comes back STOPPED until this. */
 void mr_applier_reopen(struct mr_applier *applier);
+/* Make the call to the target that is under way return. It may itself have to reach the target: false if it has not done so after wait_ms; it then
+ * goes on in a thread of its own, and the applier must not be destroyed. */
+bool mr_applier_cancel(struct mr_applier *applier, int64_t wait_ms);
 /* Ends the thread after the job under way. */
 void mr_applier_stop(struct mr_applier *applier);
 

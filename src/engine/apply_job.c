@@ -11,6 +11,10 @@ struct run {
     const struct mr_config *cfg;
     struct mr_job *job;
     struct mr_error *err;
+    /* while rows are isolated */
+    struct mr_arena *ar;            /* of this attempt */
+    struct mr_dead_letter *letters; /* the job's and those of refused rows, one a record */
+    size_t letter_count, letter_cap;
 };
 
 /* ---- isolation of refused rows ---- */
@@ -33,19 +37,51 @@ static struct mr_str row_key(const struct mr_table *tbl, const struct mr_row *ro
     return out;
 }
 
-static enum mr_status bury_row(struct run *run, const struct mr_job_table *jt, const struct mr_row *row)
+/* The letter that the record has already, be it of another row, or NULL. */
+static struct mr_dead_letter *letter_of(const struct run *run, const struct mr_record *rec)
 {
-    const struct mr_record *rec = &run->job->batch->records[row->origin];
-    const struct mr_table *tbl = jt->rows.tbl;
-    struct mr_dead_letter letter;
-    mr_dead_letter_fill(&letter, rec, run->err, mr_str_z(run->cfg->pipeline), tbl->schema, tbl->name,
-                        row_key(tbl, row, run->job->ar), run->job->ar);
+    for (size_t i = run->letter_count; i-- > 0;)
+        if (run->letters[i].position == rec->position && run->letters[i].part_topic.ptr == rec->part->topic_z)
+            return &run->letters[i];
+    return NULL;
+}
+
+/* Two lists of keys as one. */
+static struct mr_str join_keys(struct mr_str a, struct mr_str b, struct mr_arena *ar)
+{
+    if (a.len < 2 || b.len < 2)
+        return a.len < 2 ? b : a;
+    return mr_arena_printf(ar, "%.*s,%.*s", (int)(a.len - 1), a.ptr, (int)(b.len - 1), b.ptr + 1);
+}
+
+static struct mr_dead_letter *add_letter(struct run *run)
+{
+    if (run->letter_count == run->letter_cap) {
+        size_t cap = run->letter_cap * 2 + 8;
+        struct mr_dead_letter *bigger = mr_arena_alloc(run->ar, cap * sizeof *bigger);
+        if (run->letter_count > 0)
+            memcpy(bigger, run->letters, run->letter_count * sizeof *bigger);
+        run->letters = bigger;
+        run->letter_cap = cap;
+    }
+    return &run->letters[run->letter_count++];
+}
+
+/* The row goes to the dead letters: one a record, naming all its rows that failed. */
+static void bury(struct run *run, const struct mr_table *tbl, uint32_t origin, struct mr_str key)
+{
+    const struct mr_record *rec = &run->job->batch->records[origin];
+    struct mr_dead_letter *letter = letter_of(run, rec);
     mr_log(MR_LOG_WARN, "dead letter: the target refused the row", MR_KV_STR("topic", rec->topic),
            MR_KV_INT("partition", rec->partition), MR_KV_INT("offset", rec->offset),
            MR_KV_STR("table", tbl->name), MR_KV_Z("code", run->err->code), MR_KV_Z("native", run->err->native),
            MR_KV_Z("reason", run->err->message));
+    if (letter != NULL) {
+        letter->rows = join_keys(letter->rows, key, run->ar);
+        return;
+    }
+    mr_dead_letter_fill(add_letter(run), rec, run->err, mr_str_z(run->cfg->pipeline), tbl->schema, tbl->name, key, run->ar);
     run->job->dead_rows++;
-    return mr_control_dead_letters_add(run->sink, &letter, 1, run->err);
 }
 
 static struct mr_table_batch part_of(const struct mr_job_table *jt, size_t from, size_t end, bool single)
@@ -53,7 +89,7 @@ static struct mr_table_batch part_of(const struct mr_job_table *jt, size_t from,
     struct mr_table_batch part = jt->rows;
     part.rows = jt->rows.rows + from;
     part.row_count = end - from;
-    part.truncate_first = jt->rows.truncate_first && from == 0;
+    part.truncate_first = false;
     part.row_by_row = jt->rows.row_by_row || single;
     return part;
 }
@@ -64,16 +100,14 @@ static bool is_answer_to_a_new_plan(const struct mr_job *job, enum mr_status sta
     return status == MR_E_SCHEMA && job->batch->replanned && !job->epoch_moved;
 }
 
-/* Apply rows [from, end) under a savepoint; *refused on DATA (the savepoint is rolled back, err kept). */
-static enum mr_status try_part(struct run *run, const struct mr_job_table *jt, size_t from, size_t end,
-                               bool *refused)
+/* Apply under a savepoint; *refused on DATA (the savepoint is rolled back, err kept). */
+static enum mr_status try_rows(struct run *run, struct mr_table_batch *rows, bool *refused)
 {
     const struct mr_sink_ops *ops = run->sink->ops;
-    struct mr_table_batch part = part_of(jt, from, end, end - from == 1);
     *refused = false;
     MR_TRY(ops->savepoint(run->sink, run->err));
     run->err->row = -1;
-    enum mr_status status = ops->apply(run->sink, &part, run->err);
+    enum mr_status status = ops->apply(run->sink, rows, run->err);
     if (status == MR_OK)
         return ops->release_savepoint(run->sink, run->err);
     if (status != MR_E_DATA && !is_answer_to_a_new_plan(run->job, status))
@@ -81,6 +115,13 @@ static enum mr_status try_part(struct run *run, const struct mr_job_table *jt, s
     struct mr_error ignored = {0};
     *refused = true;
     return ops->rollback_savepoint(run->sink, &ignored) == MR_OK ? MR_OK : MR_E_ENV;
+}
+
+/* Rows [from, end). */
+static enum mr_status try_part(struct run *run, const struct mr_job_table *jt, size_t from, size_t end, bool *refused)
+{
+    struct mr_table_batch part = part_of(jt, from, end, end - from == 1);
+    return try_rows(run, &part, refused);
 }
 
 /* Ranges still to be tried, last first. Each split leaves at most two ranges behind; where the server names the row they shrink by at least
@@ -138,22 +179,34 @@ static enum mr_status settle_row(struct run *run, const struct mr_job_table *jt,
         run->job->want_unfolded = true;
         return MR_E_DATA;
     }
-    return bury_row(run, jt, &jt->rows.rows[row]);
+    const struct mr_row *r = &jt->rows.rows[row];
+    bury(run, jt->rows.tbl, r->origin, row_key(jt->rows.tbl, r, run->ar));
+    return MR_OK;
 }
 
-static enum mr_status truncate_only(struct run *run, const struct mr_job_table *jt)
+/* The truncate alone: a refused row must not undo it. If it is refused itself, what came before it in the batch counts after all. */
+static enum mr_status truncate_alone(struct run *run, const struct mr_job_table *jt)
 {
-    struct mr_table_batch empty = {.tbl = jt->rows.tbl, .truncate_first = jt->rows.truncate_first};
-    return run->sink->ops->apply(run->sink, &empty, run->err);
+    struct mr_table_batch empty = {.tbl = jt->rows.tbl, .truncate_first = true, .row_by_row = true};
+    bool refused = false;
+    MR_TRY(try_rows(run, &empty, &refused));
+    if (!refused)
+        return MR_OK;
+    if (!run->job->batch->unfolded) {
+        run->job->want_unfolded = true;
+        return MR_E_DATA;
+    }
+    bury(run, jt->rows.tbl, jt->truncate_origin, (struct mr_str){0});
+    return MR_OK;
 }
 
 /* Apply a table in pieces until every refused row stands alone. */
 static enum mr_status isolate_table(struct run *run, const struct mr_job_table *jt, struct deferred *later)
 {
     struct ranges r = {.count = 0};
-    if (jt->rows.row_count == 0)
-        return truncate_only(run, jt);
-    later->rows = mr_arena_alloc(run->job->ar, jt->rows.row_count * sizeof *later->rows);
+    if (jt->rows.truncate_first)
+        MR_TRY(truncate_alone(run, jt));
+    later->rows = mr_arena_alloc(run->ar, (jt->rows.row_count + 1) * sizeof *later->rows);
     push(&r, 0, jt->rows.row_count);
     while (r.count > 0) {
         size_t from = r.from[r.count - 1], end = r.end[r.count - 1];
@@ -187,7 +240,9 @@ static enum mr_status apply_tables(struct run *run)
 
 static enum mr_status apply_isolated(struct run *run)
 {
-    struct deferred *later = mr_arena_zalloc(run->job->ar, (run->job->table_count + 1) * sizeof *later);
+    for (size_t i = 0; i < run->job->letter_count; i++)
+        *add_letter(run) = run->job->letters[i];
+    struct deferred *later = mr_arena_zalloc(run->ar, (run->job->table_count + 1) * sizeof *later);
     for (size_t i = 0; i < run->job->table_count; i++)
         MR_TRY(isolate_table(run, &run->job->tables[i], &later[i]));
     for (size_t i = 0; i < run->job->table_count; i++) {
@@ -202,19 +257,31 @@ static enum mr_status apply_isolated(struct run *run)
     return MR_OK;
 }
 
+/* A control table lacks something, also after its statements were prepared anew: no rows can be blamed, and no waiting helps. */
+static enum mr_status control(struct run *run, enum mr_status status)
+{
+    if (status != MR_E_SCHEMA || !run->job->batch->replanned)
+        return status;
+    mr_error_hint(run->err, "the control tables are not whole: restore them, or drop all of them to start anew");
+    run->err->status = MR_E_CONFIG;
+    return MR_E_CONFIG;
+}
+
 static enum mr_status finish(struct run *run)
 {
     struct mr_job *job = run->job;
     MR_FAULT("before_dead_letters");
-    if (job->letter_count > 0)
-        MR_TRY(mr_control_dead_letters_add(run->sink, job->letters, job->letter_count, run->err));
+    const struct mr_dead_letter *letters = run->ar != NULL ? run->letters : job->letters;
+    size_t letter_count = run->ar != NULL ? run->letter_count : job->letter_count;
+    if (letter_count > 0)
+        MR_TRY(control(run, mr_control_dead_letters_add(run->sink, letters, letter_count, run->err)));
     if (job->note_count > 0)
-        MR_TRY(mr_control_type_history_add(run->sink, job->notes, job->note_count, run->err));
+        MR_TRY(control(run, mr_control_type_history_add(run->sink, job->notes, job->note_count, run->err)));
     MR_FAULT("before_positions");
     if (job->move_count > 0) {
         int64_t schema_epoch = job->schema_epoch;
-        MR_TRY(mr_control_store(run->sink, mr_str_z(run->cfg->pipeline), job->moves, job->move_count,
-                                &schema_epoch, run->err));
+        MR_TRY(control(run, mr_control_store(run->sink, mr_str_z(run->cfg->pipeline), job->moves, job->move_count,
+                                             &schema_epoch, run->err)));
         job->epoch_moved = schema_epoch != job->schema_epoch;
         if (job->epoch_moved)
             return mr_fail(run->err, MR_E_SCHEMA, "another instance changed the schema (epoch %lld, ours %lld)",
@@ -224,19 +291,25 @@ static enum mr_status finish(struct run *run)
     return MR_OK;
 }
 
+static enum mr_status work(struct run *run)
+{
+    MR_FAULT("after_begin");
+    enum mr_status status = run->ar != NULL ? apply_isolated(run) : apply_tables(run);
+    MR_FAULT("after_apply");
+    return status == MR_OK ? finish(run) : status;
+}
+
 enum mr_status mr_apply_job(struct mr_sink *sink, const struct mr_config *cfg, struct mr_job *job, bool isolate,
                             bool *in_doubt, struct mr_error *err)
 {
-    struct run run = {sink, cfg, job, err};
+    struct run run = {.sink = sink, .cfg = cfg, .job = job, .err = err};
     *in_doubt = false;
     job->dead_rows = 0;
     job->epoch_moved = false;
     MR_TRY(sink->ops->begin(sink, err));
-    MR_FAULT("after_begin");
-    enum mr_status status = isolate ? apply_isolated(&run) : apply_tables(&run);
-    MR_FAULT("after_apply");
-    if (status == MR_OK)
-        status = finish(&run);
+    run.ar = isolate ? mr_arena_create(0) : NULL;
+    enum mr_status status = work(&run);
+    mr_arena_destroy(run.ar);
     if (status != MR_OK) {
         sink->ops->rollback(sink);
         if (is_answer_to_a_new_plan(job, status))
@@ -247,6 +320,8 @@ enum mr_status mr_apply_job(struct mr_sink *sink, const struct mr_config *cfg, s
     if (status != MR_OK) {
         *in_doubt = status == MR_E_ENV;
         sink->ops->rollback(sink);
+        if (status == MR_E_DATA && !job->batch->unfolded) /* a deferred constraint: row by row each row must answer for itself */
+            job->want_unfolded = true;
         return status;
     }
     MR_FAULT("after_commit");

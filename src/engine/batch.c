@@ -1,7 +1,6 @@
 /* Batches: see batch.h. */
 #include "batch.h"
 
-#include <millrace/base/hash.h>
 #include <millrace/base/mem.h>
 #include <millrace/base/time.h>
 
@@ -20,7 +19,7 @@ void mr_batch_drop_jobs(struct mr_batch *batch)
         struct mr_job *job = &batch->jobs[i];
         for (size_t t = 0; t < job->table_count; t++)
             mr_table_unref(job->tables[t].rows.tbl);
-        mr_arena_destroy(job->ar);
+        mr_arena_reset(job->ar);
     }
     batch->job_count = 0;
 }
@@ -30,6 +29,8 @@ void mr_batch_destroy(struct mr_batch *batch)
     if (batch == NULL)
         return;
     mr_batch_drop_jobs(batch);
+    for (size_t i = 0; batch->jobs != NULL && i < MR_MAX_LANES; i++)
+        mr_arena_destroy(batch->jobs[i].ar);
     mr_xfree(batch->jobs);
     mr_xfree(batch->records);
     mr_xfree(batch->rels);
@@ -47,12 +48,18 @@ void mr_batch_remake(struct mr_batch *batch, uint64_t seq)
     mr_batch_drop_jobs(batch);
     mr_arena_reset(batch->ar);
     batch->seq = seq;
+    batch->expanded = 0;
     batch->rel_count = 0;
     batch->letter_count = 0;
     batch->note_count = 0;
     batch->part_count = 0;
     batch->changes = batch->control = batch->schema_changes = 0;
     batch->skipped = batch->nulled = batch->truncates = 0;
+}
+
+size_t mr_batch_weight(const struct mr_batch *batch)
+{
+    return mr_arena_used(batch->ar) + batch->expanded;
 }
 
 void mr_batch_clear(struct mr_batch *batch, uint64_t seq)
@@ -125,13 +132,4 @@ struct mr_type_history_row *mr_batch_add_note(struct mr_batch *batch)
 {
     batch->notes = mr_xgrow(batch->notes, &batch->note_cap, batch->note_count + 1, sizeof *batch->notes);
     return &batch->notes[batch->note_count++];
-}
-
-uint32_t mr_lane_of(const struct mr_rel *rel, uint64_t key_hash, uint32_t lanes)
-{
-    if (lanes == 1 || rel->has_other_unique || rel->has_foreign_keys)
-        return 0;
-    uint64_t h = mr_hash(rel->target_table.ptr, rel->target_table.len, key_hash);
-    uint32_t shard = (uint32_t)(h >> 60); /* 16 shards */
-    return shard * lanes / 16;
 }

@@ -15,13 +15,30 @@ struct mr_chunk {
     struct mr_record *records;
     size_t count, next;  /* next: first not yet taken */
     int refs;            /* batches that took some, and the engine while it reads from it */
+    size_t kept_bytes;   /* the most its arena has held */
+    struct mr_chunk *next_spare;
 };
+
+#define MR_CHUNK_RECORDS 1000 /* room in a chunk */
+
+/* Chunks that wait to be used again. chunk.c */
+struct mr_chunk_pool {
+    struct mr_chunk *spare;
+    size_t spare_bytes;
+};
+/* An empty chunk with one reference. */
+struct mr_chunk *mr_chunk_take(struct mr_chunk_pool *pool);
+/* Nobody uses it any more, and its records have been released. */
+void mr_chunk_give(struct mr_chunk_pool *pool, struct mr_chunk *chunk);
+void mr_chunk_pool_free(struct mr_chunk_pool *pool);
 
 /* One table's rows for one lane. */
 struct mr_job_table {
     struct mr_rel *rel;          /* main thread only */
     struct mr_table_batch rows;
     uint32_t *merged;            /* per row: how many changes it stands for */
+    bool tried_new;              /* the rows were handed over as new ones */
+    uint32_t truncate_origin;    /* record of rows.truncate_first */
 };
 
 /* One lane's share of a batch: one transaction. */
@@ -29,7 +46,7 @@ struct mr_job {
     struct mr_batch *batch;
     uint32_t lane;
     bool all_lanes;              /* barrier: moves every lane */
-    struct mr_arena *ar;
+    struct mr_arena *ar;         /* kept for the batch's next job of this place */
     struct mr_job_table *tables;
     size_t table_count;
     struct mr_dead_letter *letters; /* decided by the main thread */
@@ -57,6 +74,7 @@ struct mr_batch {
     struct mr_record *records;   /* shallow copies */
     size_t record_count, record_cap;
     size_t bytes;
+    size_t expanded;             /* what numbers with an exponent (1e20000) will take when they are written out */
     int64_t opened_ms;
 
     struct mr_rel **rels;        /* touched, in order of first touch */
@@ -76,6 +94,9 @@ struct mr_batch {
     struct mr_job *jobs;         /* one per lane (one in all for a barrier) */
     size_t job_count;
 };
+
+/* Bytes that the batch holds and will hold beside its records. A few bytes of input can become very many. */
+size_t mr_batch_weight(const struct mr_batch *batch);
 
 struct mr_batch *mr_batch_create(void);
 void mr_batch_destroy(struct mr_batch *batch);
@@ -97,8 +118,5 @@ struct mr_type_history_row *mr_batch_add_note(struct mr_batch *batch);
 void mr_batch_divide(struct mr_batch *batch, const struct mr_config *cfg, uint32_t lanes, int64_t schema_epoch);
 /* Give the jobs up (done, or to be made anew). */
 void mr_batch_drop_jobs(struct mr_batch *batch);
-
-/* The lane of a key. */
-uint32_t mr_lane_of(const struct mr_rel *rel, uint64_t key_hash, uint32_t lanes);
 
 #endif

@@ -73,6 +73,7 @@ struct mr_tracked_table {
     const struct mr_str *key_paths; /* primary key by source path, in order */
     size_t key_count;
     bool created_by_us;
+    struct mr_str expanded;        /* target name as the templates gave it, a path (schema.table), before any substitute */
 };
 typedef enum mr_status (*mr_tracked_table_fn)(void *ctx, const struct mr_tracked_table *tbl,
                                               struct mr_error *err);

@@ -40,6 +40,7 @@ static enum mr_status take_table(const struct mr_value *cells, struct mr_arena *
         .table = mr_control_unescape(mr_control_str(cells[3]), false, ar),
         .topic = mr_control_unescape(mr_control_str(cells[4]), false, ar),
         .created_by_us = mr_control_bool(cells[6]),
+        .expanded = mr_control_unescape(mr_control_str(cells[7]), true, ar),
     };
     if (!mr_control_json_list(mr_control_str(cells[5]), ar, &paths, &out->key_count))
         return mr_fail(err, MR_E_CONFIG, "control table tracked_table: the key paths of %.*s are no list of texts",
@@ -53,7 +54,7 @@ static enum mr_status take_table(const struct mr_value *cells, struct mr_arena *
 enum mr_status mr_control_tables(struct mr_sink *sink, mr_tracked_table_fn fn, void *ctx, struct mr_error *err)
 {
     struct mr_control_rows rows;
-    enum mr_status status = mr_control_fetch(sink, MR_Q_tracked_table_list, NULL, 0, 7, &rows, err);
+    enum mr_status status = mr_control_fetch(sink, MR_Q_tracked_table_list, NULL, 0, 8, &rows, err);
     for (size_t i = 0; status == MR_OK && i < rows.count; i++) {
         struct mr_tracked_table tbl;
         status = take_table(mr_control_row(&rows, i), rows.ar, &tbl, err);
@@ -71,7 +72,7 @@ enum mr_status mr_control_table_save(struct mr_sink *sink, const struct mr_track
     mr_control_json_begin(&keys, ar);
     for (size_t i = 0; i < tbl->key_count; i++)
         mr_control_json_element(&keys, mr_control_escape(tbl->key_paths[i], true, ar));
-    struct mr_value params[7] = {
+    struct mr_value params[8] = {
         mr_control_param(tbl->target_schema, ar),
         mr_control_param(tbl->target_table, ar),
         mr_control_param(mr_control_escape(tbl->database, false, ar), ar),
@@ -79,10 +80,11 @@ enum mr_status mr_control_table_save(struct mr_sink *sink, const struct mr_track
         mr_control_param(mr_control_escape(tbl->topic, false, ar), ar),
         mr_value_null(),
         mr_value_bool(tbl->created_by_us),
+        mr_control_param(mr_control_escape(tbl->expanded, true, ar), ar),
     };
     enum mr_status status = mr_control_json_end(&keys, &params[5], err);
     if (status == MR_OK)
-        status = mr_control_run(sink, MR_Q_tracked_table_save, params, 7, NULL, err);
+        status = mr_control_run(sink, MR_Q_tracked_table_save, params, 8, NULL, err);
     mr_control_json_free(&keys);
     mr_arena_destroy(ar);
     return status;

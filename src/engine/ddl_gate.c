@@ -15,6 +15,8 @@ struct bring {
     struct mr_ddl_step *steps;
     size_t step_count;
     int64_t epoch;       /* the target's schema epoch as last committed */
+    const struct mr_ddl_step *failed; /* the step that the target did not run */
+    bool too_wide;                    /* there is no room for all columns */
     struct mr_arena *ar;
     struct mr_error *err;
 };
@@ -44,7 +46,11 @@ static enum mr_status run_step(struct bring *b, const struct mr_ddl_step *step)
 {
     struct mr_sink *sink = b->gate->control;
     struct mr_str statement = {0};
-    MR_TRY(sink->ops->ddl(sink, step, &b->now, b->ar, &statement, b->err));
+    enum mr_status status = sink->ops->ddl(sink, step, &b->now, b->ar, &statement, b->err);
+    if (status != MR_OK) {
+        b->failed = step;
+        return status;
+    }
     MR_FAULT("after_ddl_statement");
     struct mr_place place = place_of(b, step);
     struct mr_ddl_history_row row = {
@@ -76,6 +82,7 @@ static enum mr_status save_table(struct bring *b)
         .key_paths = key,
         .key_count = key_count,
         .created_by_us = b->rel->created_by_us || !b->rel->exists,
+        .expanded = b->rel->expanded,
     };
     return mr_control_table_save(b->gate->control, &row, b->err);
 }
@@ -162,7 +169,7 @@ static enum mr_status check_allowed(struct bring *b, bool *refused)
 
 static enum mr_status record_everything(struct bring *b)
 {
-    bool changed = b->step_count > 0 || !b->rel->saved;
+    bool changed = b->step_count > 0 || !b->rel->saved || mr_tracker_beyond_double(b->rel->tk);
     MR_TRY(save_table(b));
     size_t n = mr_tracker_count(b->rel->tk);
     for (size_t i = 0; i < n; i++)
@@ -210,8 +217,10 @@ static enum mr_status change_target(struct bring *b, bool *stale, bool *refused)
     }
     MR_TRY(sink->ops->describe_table(sink, b->rel->target_schema, b->rel->target_table, b->ar, &b->now, b->err));
     b->rel->exists = b->now.exists;
-    MR_TRY(mr_evolve_diff(b->want, &b->now, b->rel->created_by_us, sink->ops->dialect, b->ar, &b->steps,
-                          &b->step_count, b->err));
+    enum mr_status status = mr_evolve_diff(b->want, &b->now, b->rel->created_by_us, sink->ops->dialect, b->ar, &b->steps,
+                                           &b->step_count, b->err);
+    b->too_wide = status == MR_E_DATA;
+    MR_TRY(status);
     drop_wider(b);
     MR_TRY(check_allowed(b, refused));
     MR_TRY(announce(b));
@@ -230,12 +239,69 @@ static enum mr_status in_transaction(struct bring *b, bool *stale, bool *refused
     enum mr_status status = change_target(b, stale, refused);
     if (status == MR_OK && !*stale)
         status = sink->ops->commit(sink, b->err);
-    else
+    if (status != MR_OK || *stale)
         sink->ops->rollback(sink);
     if (status != MR_OK && !*stale)
         b->gate->schema_epoch = b->epoch;
     MR_FAULT("after_ddl");
     return status;
+}
+
+static enum mr_refused refused_kind(const struct bring *b)
+{
+    if (b->too_wide)
+        return MR_REFUSED_COLUMN;
+    switch (b->failed->kind) {
+    case MR_DDL_CREATE_SCHEMA:
+    case MR_DDL_CREATE_TABLE:
+        break;
+    case MR_DDL_ADD_COLUMN:
+        return MR_REFUSED_COLUMN;
+    case MR_DDL_ALTER_TYPE:
+        return MR_REFUSED_ALTER;
+    case MR_DDL_REPLACE_KEY:
+        return MR_REFUSED_KEY;
+    }
+    return MR_REFUSED_TABLE;
+}
+
+/* Is it the step that the target does not want, rather than the target that is in trouble? A table that cannot even be created since something
+ * else has its name is for a person to decide. */
+static bool is_refusal(const struct bring *b, enum mr_status status)
+{
+    if (b->too_wide)
+        return true;
+    if (b->failed == NULL)
+        return false;
+    bool is_create = refused_kind(b) == MR_REFUSED_TABLE;
+    return status == MR_E_DATA || status == MR_E_SCHEMA || (status == MR_E_CONFIG && !is_create);
+}
+
+/* The target refuses a step. What needs it goes to the dead letters; the batch is planned once more without it. False: nothing to be done. */
+static bool note_refusal(const struct bring *b, enum mr_status status)
+{
+    if (!is_refusal(b, status))
+        return false;
+    const struct mr_rel *rel = b->rel;
+    enum mr_refused kind = refused_kind(b);
+    struct mr_buf what = MR_BUF_INIT(1u << 20);
+    const struct mr_str *key = NULL;
+    size_t key_count = mr_tracker_key(rel->tk, &key);
+    if (kind == MR_REFUSED_KEY)
+        mr_refusal_key_name(key, key_count, &what);
+    else if (kind != MR_REFUSED_TABLE && !b->too_wide)
+        mr_buf_append_str(&what, b->want->columns[b->failed->column].path);
+    bool noted;
+    if (status == MR_E_SCHEMA && mr_refusals_try_again(rel->refusals, rel->target_schema, rel->target_table, kind, mr_buf_str(&what))) {
+        mr_log_error(MR_LOG_INFO, "the target's schema is not what was planned for; planning once more", b->err);
+        noted = true;
+    } else {
+        noted = mr_refusals_add(rel->refusals, rel->target_schema, rel->target_table, kind, mr_buf_str(&what), b->err->message);
+        if (noted)
+            mr_log_error(MR_LOG_WARN, "the target refuses to change the table; events that need the change become dead letters", b->err);
+    }
+    mr_buf_free(&what);
+    return noted;
 }
 
 /* The target holds the wanted table now. */
@@ -268,6 +334,10 @@ enum mr_status mr_gate_bring(struct mr_gate *gate, struct mr_rel *rel, bool *sta
         status = in_transaction(&b, stale, refused);
         gate->control->ops->gate_unlock(gate->control);
     }
+    if (status != MR_OK && note_refusal(&b, status)) {
+        *stale = true;
+        status = MR_OK;
+    }
     if (status == MR_OK && !*stale)
         publish(&b);
     else
@@ -278,12 +348,40 @@ enum mr_status mr_gate_bring(struct mr_gate *gate, struct mr_rel *rel, bool *sta
     return status;
 }
 
-enum mr_status mr_gate_save_statistics(struct mr_gate *gate, struct mr_rel *rel, struct mr_error *err)
+static bool any_dirty(const struct mr_rel *rel)
+{
+    for (size_t i = 0; i < mr_tracker_count(rel->tk); i++)
+        if (mr_tracker_column(rel->tk, i)->dirty)
+            return true;
+    return false;
+}
+
+/* The columns first: then they are locked, and a newer epoch means that another instance has changed them since we read them. */
+static enum mr_status save_in_epoch(struct mr_gate *gate, struct mr_rel *rel, bool *is_newer, struct mr_error *err)
 {
     struct mr_arena *ar = mr_arena_create(0);
+    int64_t epoch = gate->schema_epoch;
     enum mr_status status = save_columns(gate, rel, ar, err);
     if (status == MR_OK)
-        mr_tracker_saved(rel->tk);
+        status = mr_control_schema_epoch(gate->control, &epoch, err);
+    *is_newer = epoch != gate->schema_epoch;
     mr_arena_destroy(ar);
+    return status;
+}
+
+enum mr_status mr_gate_save_statistics(struct mr_gate *gate, struct mr_rel *rel, struct mr_error *err)
+{
+    const struct mr_sink_ops *ops = gate->control->ops;
+    bool is_newer = false;
+    if (!any_dirty(rel))
+        return MR_OK;
+    MR_TRY(ops->begin(gate->control, err));
+    enum mr_status status = save_in_epoch(gate, rel, &is_newer, err);
+    if (status == MR_OK && !is_newer)
+        status = ops->commit(gate->control, err);
+    if (status != MR_OK || is_newer)
+        ops->rollback(gate->control);
+    else
+        mr_tracker_saved(rel->tk);
     return status;
 }

@@ -18,7 +18,8 @@ struct mr_gate {
  * CONFIG: the table cannot be used as it is. ENV, BUSY as they come. */
 enum mr_status mr_gate_bring(struct mr_gate *gate, struct mr_rel *rel, bool *stale, bool *refused,
                              struct mr_error *err) MR_MUST_CHECK;
-/* Save counts and facts of tracked columns that changed, without any DDL (statistics). */
+/* Save counts and facts of tracked columns that changed, without any DDL (statistics). Nothing is saved if another instance has changed the schema:
+ * what we know of the columns is then of before. */
 enum mr_status mr_gate_save_statistics(struct mr_gate *gate, struct mr_rel *rel, struct mr_error *err) MR_MUST_CHECK;
 
 #endif

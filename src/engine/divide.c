@@ -49,26 +49,66 @@ static enum mr_status fill_row(const struct mr_entry *e, const struct mr_table *
     return MR_OK;
 }
 
-/* Sorting works on pairs, so that rows and their counts stay together. */
-struct sort_item {
+/* A row, ready but for its place. */
+struct item {
     struct mr_row row;
-    uint32_t merged;
     const struct mr_entry *e;
+};
+
+/* Sorting moves these and looks at a row only where two begin alike. */
+struct sort_item {
+    uint64_t begin; /* of the first key column, so that less is before */
+    const struct item *it;
     uint32_t first_key;
 };
+
+static uint64_t begin_of(struct mr_value v)
+{
+    uint64_t begin = 0;
+    if (v.tag == MR_V_INT)
+        return (uint64_t)v.i ^ UINT64_C(1) << 63;
+    if (v.tag != MR_V_TEXT)
+        return 0;
+    for (uint32_t i = 0; i < 8; i++)
+        begin = begin << 8 | (i < v.len ? (unsigned char)v.ptr[i] : 0);
+    return begin;
+}
 
 static int compare_items(const void *a, const void *b)
 {
     const struct sort_item *x = a, *y = b;
-    struct mr_value v = x->row.cells[x->first_key], w = y->row.cells[y->first_key];
-    if (v.tag == MR_V_INT && w.tag == MR_V_INT && v.i != w.i)
-        return v.i < w.i ? -1 : 1;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    struct mr_value v = x->it->row.cells[x->first_key], w = y->it->row.cells[y->first_key];
     if (v.tag == MR_V_TEXT && w.tag == MR_V_TEXT) {
         int order = mr_str_cmp(mr_value_str(v), mr_value_str(w));
         if (order != 0)
             return order;
     }
-    return mr_str_cmp(x->e->key, y->e->key);
+    return mr_str_cmp(x->it->e->key, y->it->e->key);
+}
+
+static struct sort_item *sorted(const struct item *items, size_t count, const struct mr_table *tbl, bool ordered,
+                                struct mr_arena *ar)
+{
+    struct sort_item *order = mr_arena_alloc(ar, (count + 1) * sizeof *order);
+    uint32_t first_key = tbl->key_count > 0 ? tbl->key_columns[0] : 0;
+    for (size_t i = 0; i < count; i++)
+        order[i] = (struct sort_item){ordered ? 0 : begin_of(items[i].row.cells[first_key]), &items[i], first_key};
+    if (!ordered && count > 1)
+        qsort(order, count, sizeof *order, compare_items);
+    return order;
+}
+
+/* Is every row one that the target cannot have, by what the producer says? The sink finds out if it is not so. */
+static bool are_new(const struct sort_item *order, size_t count, const struct mr_rel *rel)
+{
+    if (rel->new_pause > 0)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!order[i].it->e->is_new || order[i].it->row.kind != MR_ROW_UPSERT || order[i].it->row.has_keep)
+            return false;
+    return true;
 }
 
 /* A row whose value does not coerce: its record becomes a dead letter. */
@@ -112,21 +152,21 @@ static void fill_table(struct mr_batch *batch, struct mr_job *job, const struct 
 {
     const struct mr_fold *fold = rel->fold;
     const struct mr_table *tbl = rel->tbl;
-    struct sort_item *items = mr_arena_alloc(job->ar, (fold->count + 1) * sizeof *items);
+    struct item *items = mr_arena_alloc(job->ar, (fold->count + 1) * sizeof *items);
     size_t count = 0;
+    struct mr_error err;
+    mr_error_clear(&err);
     for (size_t i = 0; i < fold->count; i++) {
         const struct mr_entry *e = &fold->entries[i];
         if (!job->all_lanes && e->lane != job->lane)
             continue;
-        struct mr_error err = {0};
-        struct sort_item *it = &items[count];
+        struct item *it = &items[count];
         if (fill_row(e, tbl, job->ar, &it->row, &err) != MR_OK) {
             refuse(batch, job, cfg, rel, e, &err);
+            mr_error_clear(&err);
             continue;
         }
-        it->merged = e->merged;
         it->e = e;
-        it->first_key = tbl->key_count > 0 ? tbl->key_columns[0] : 0;
         count_row(job, &it->row);
         count++;
     }
@@ -134,23 +174,25 @@ static void fill_table(struct mr_batch *batch, struct mr_job *job, const struct 
     if (count == 0 && !truncate)
         return;
     bool ordered = fold->ordered || tbl->key_count == 0 || tbl->has_other_unique;
-    if (!ordered && count > 1)
-        qsort(items, count, sizeof *items, compare_items);
+    const struct sort_item *order = sorted(items, count, tbl, ordered, job->ar);
 
     struct mr_job_table *jt = &job->tables[job->table_count++];
     jt->rel = rel;
+    jt->truncate_origin = fold->truncate_origin;
     jt->merged = mr_arena_alloc(job->ar, (count + 1) * sizeof *jt->merged);
+    jt->tried_new = !ordered && count > 0 && are_new(order, count, rel);
     jt->rows = (struct mr_table_batch){
         .tbl = mr_table_ref(tbl),
         .rows = mr_arena_alloc(job->ar, (count + 1) * sizeof(struct mr_row)),
         .row_count = count,
         .truncate_first = truncate,
         .ordered = ordered,
+        .all_new = jt->tried_new,
         .row_by_row = batch->unfolded,
     };
     for (size_t i = 0; i < count; i++) {
-        jt->rows.rows[i] = items[i].row;
-        jt->merged[i] = items[i].merged;
+        jt->rows.rows[i] = order[i].it->row;
+        jt->merged[i] = order[i].it->e->merged;
     }
 }
 
@@ -184,8 +226,9 @@ void mr_batch_divide(struct mr_batch *batch, const struct mr_config *cfg, uint32
     batch->job_count = jobs;
     for (uint32_t i = 0; i < jobs; i++) {
         struct mr_job *job = &batch->jobs[i];
-        *job = (struct mr_job){.batch = batch, .lane = i, .all_lanes = batch->barrier, .schema_epoch = schema_epoch};
-        job->ar = mr_arena_create(1u << 18);
+        struct mr_arena *ar = job->ar != NULL ? job->ar : mr_arena_create(1u << 18);
+        *job = (struct mr_job){
+            .batch = batch, .lane = i, .all_lanes = batch->barrier, .ar = ar, .schema_epoch = schema_epoch};
         job->tables = mr_arena_alloc(job->ar, (batch->rel_count + 1) * sizeof *job->tables);
         if (i == 0) { /* what belongs to no key belongs to lane 0 */
             job->letters = batch->letters;

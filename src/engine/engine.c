@@ -7,6 +7,8 @@
 #include <millrace/base/mem.h>
 #include <millrace/base/time.h>
 
+#define CANCEL_WAIT_MS 3000
+
 static volatile sig_atomic_t stop_requested;
 
 void mr_engine_stop(void)
@@ -41,6 +43,7 @@ static void init(struct mr_engine *e, const struct mr_engine_parts *parts, struc
     e->intake.lanes = e->lanes;
     e->gate.cfg = e->cfg;
     mr_applier_shared_init(&e->shared, e->cfg, e->sink_ops);
+    e->shared.has_user = parts->mode == MR_MODE_BACKFILL;
 }
 
 /* The first connection, the control tables, what an earlier run left. */
@@ -104,21 +107,54 @@ static enum mr_status loop(struct mr_engine *e, struct mr_error *err)
     return MR_OK;
 }
 
-/* Asked to stop: the open batch is finished if the target takes it in time, and rolled back else. Either way nothing is lost. */
-static void finish(struct mr_engine *e)
+/* The names of a standard input without a name are used once: their positions tell nobody anything any more. */
+static enum mr_status forget_stdin(struct mr_engine *e, struct mr_error *err)
+{
+    if (e->cfg->file_id != NULL && e->cfg->file_id[0] != '\0')
+        return MR_OK;
+    for (size_t i = 0; i < e->part_states.count; i++) {
+        const struct mr_part_state *ps = e->part_states.items[i];
+        if (ps != NULL && mr_str_starts(mr_str_z(ps->part->topic_z), MR_STR("stdin:")))
+            MR_TRY(mr_control_forget(e->control, e->pipeline, ps->part, err));
+    }
+    return MR_OK;
+}
+
+int64_t mr_engine_stop_by(struct mr_engine *e)
+{
+    if (e->stop_by_ms == 0 && mr_engine_stopping())
+        e->stop_by_ms = mr_monotonic_ms() + e->cfg->shutdown_timeout_ms / 2; /* the rest is for rolling back and for leaving the group */
+    return e->stop_by_ms;
+}
+
+/* Asked to stop: the open batch is finished if the target takes it in time, and rolled back else. Either way nothing is lost. After an error
+ * (`ok` false) it is finished too, unless the record that failed has left rows in it. */
+static void finish(struct mr_engine *e, bool ok)
 {
     struct mr_error err = {0};
-    int64_t deadline = mr_monotonic_ms() + e->cfg->shutdown_timeout_ms / 2;
+    int64_t stop_by = mr_engine_stop_by(e);
+    int64_t deadline = stop_by != 0 ? stop_by : mr_monotonic_ms() + e->cfg->shutdown_timeout_ms / 2;
     enum mr_status status = MR_OK;
-    if (e->fatal.status == MR_OK && !e->need_redo && e->todo_count == 0)
+    if (e->fatal.status == MR_OK && !e->need_redo && e->todo_count == 0 && (ok || e->intake.change_count <= 1))
         status = mr_engine_flush(e, &err);
     if (status == MR_OK)
         status = mr_engine_drain(e, deadline, &err);
     if (status == MR_OK && e->control != NULL)
         status = mr_engine_save_statistics(e, true, &err);
+    if (status == MR_OK && ok && e->control != NULL)
+        status = forget_stdin(e, &err);
     if (status != MR_OK)
         mr_log_error(MR_LOG_WARN, "what was under way is rolled back", &err);
     e->shared.abandon = true;
+}
+
+/* The appliers that are inside a call (they wait for somebody's lock, say) are called back. False: that takes too long itself. */
+static bool call_back(struct mr_engine *e)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < e->lanes; i++)
+        all = mr_applier_cancel(e->appliers[i], CANCEL_WAIT_MS) && all;
+    return all;
 }
 
 /* False: an applier hangs in a call of its client library; the process's end will have to do. */
@@ -126,7 +162,8 @@ static bool stop_appliers(struct mr_engine *e)
 {
     struct mr_error ignored = {0};
     e->shared.abandon = true;
-    if (mr_engine_drain(e, mr_monotonic_ms() + 3000, &ignored) != MR_OK) {
+    if (mr_engine_drain(e, mr_monotonic_ms() + 1000, &ignored) != MR_OK &&
+        (!call_back(e) || mr_engine_drain(e, mr_monotonic_ms() + 3000, &ignored) != MR_OK)) {
         mr_log_plain(MR_LOG_WARN, "an applier does not return from the target; leaving without it");
         return false;
     }
@@ -138,11 +175,11 @@ static bool stop_appliers(struct mr_engine *e)
 }
 
 /* False: something of *e is still in use. */
-static bool shut_down(struct mr_engine *e)
+static bool shut_down(struct mr_engine *e, bool ok)
 {
-    finish(e);
+    finish(e, ok);
     bool clean = stop_appliers(e);
-    if (e->source != NULL) {
+    if (e->source != NULL && clean) { /* else an applier may still look at its records */
         struct mr_source *source = e->source;
         mr_engine_release_all(e);
         e->in_callback = true; /* destroy calls revoked; nothing is left to finish */
@@ -152,11 +189,13 @@ static bool shut_down(struct mr_engine *e)
     e->stats->now_ms = mr_monotonic_ms();
     e->stats->tables = mr_relations_count(e->rels);
     e->stats->ddl = e->gate.steps_run;
-    e->sink_ops->destroy(e->control);
+    clean = mr_watch_end(e->watch) && clean;
     if (!clean)
-        return false; /* its thread may still look at what would be freed */
+        return false; /* a thread may still look at what would be freed */
+    e->sink_ops->destroy(e->control);
     for (size_t i = 0; i < e->spare_count; i++)
         mr_batch_destroy(e->spare[i]);
+    mr_chunk_pool_free(&e->chunks);
     mr_xfree(e->todo);
     mr_relations_destroy(e->rels);
     mr_decoder_set_destroy(e->intake.decoders);
@@ -182,6 +221,7 @@ enum mr_status mr_engine_run(const struct mr_engine_parts *parts, struct mr_engi
 {
     struct mr_engine *e = mr_xcalloc(1, sizeof *e);
     init(e, parts, stats, unreachable);
+    e->watch = mr_watch_start(e->sink_ops, e->cfg->shutdown_timeout_ms / 2);
     enum mr_status status = mr_decoder_set_create(e->cfg, &e->intake.decoders, err);
     if (status == MR_OK)
         status = open_target(e, err);
@@ -193,7 +233,7 @@ enum mr_status mr_engine_run(const struct mr_engine_parts *parts, struct mr_engi
         status = loop(e, err);
     if (status == MR_OK && e->source_ended)
         stats->finished_before = was_finished_before(e);
-    if (shut_down(e))
+    if (shut_down(e, status == MR_OK))
         mr_xfree(e);
     return status == MR_E_STOPPED ? MR_OK : status;
 }

@@ -7,8 +7,8 @@
 #include <millrace/base/mem.h>
 #include <millrace/base/time.h>
 
-#define CHUNK_RECORDS 1000
 #define STATISTICS_MS 5000
+#define MAX_NEW_PAUSE 4096 /* batches */
 
 /* ---- records and chunks ---- */
 
@@ -18,9 +18,7 @@ static void unref_chunk(struct mr_engine *e, struct mr_chunk *chunk)
         return;
     if (e->source != NULL)
         e->source_ops->release(e->source, chunk->records, chunk->count);
-    mr_arena_destroy(chunk->ar);
-    mr_xfree(chunk->records);
-    mr_xfree(chunk);
+    mr_chunk_give(&e->chunks, chunk);
 }
 
 static struct mr_batch *new_batch(struct mr_engine *e)
@@ -64,6 +62,12 @@ static bool is_ours(const struct mr_part_state *ps)
     return ps->owned && !ps->dropped && !ps->stopped;
 }
 
+/* A partition that went and came back is read anew from its stored position: what is still in hand from before would leave a gap, or come twice. */
+static bool is_current(const struct mr_part_state *ps, const struct mr_record *rec)
+{
+    return is_ours(ps) && rec->epoch == ps->epoch;
+}
+
 /* Several lanes need the rows of all lanes in step: a partition read for the first time, or one whose rows are for another number of
  * lanes, goes through one transaction for all of them. */
 static bool needs_one_transaction(const struct mr_engine *e, const struct mr_part_state *ps)
@@ -77,7 +81,7 @@ static enum mr_status take_in(struct mr_engine *e, struct mr_batch *batch, uint3
     const struct mr_record *rec = &batch->records[i];
     struct mr_part_state *ps = mr_parts_get(&e->part_states, rec->part);
     *split = false;
-    if (!is_ours(ps))
+    if (!is_current(ps, rec))
         return MR_OK;
     bool barrier = false;
     uint64_t decided = e->intake.decided, dead = e->intake.dead;
@@ -119,6 +123,24 @@ static void cut(struct mr_engine *e, struct mr_batch *batch, uint32_t i)
     todo_insert(e, 0, rest);
 }
 
+static enum mr_status make(struct mr_engine *e, struct mr_batch *batch, struct mr_error *err);
+
+/* Record i must begin a batch. The first one does, so it is its own rows that do not go together: they are applied one by one, in a batch of
+ * their own. */
+static enum mr_status split_batch(struct mr_engine *e, struct mr_batch *batch, uint32_t i, struct mr_error *err)
+{
+    if (i > 0) {
+        cut(e, batch, i);
+        return e->intake.change_count > 1 ? make(e, batch, err) : MR_OK; /* else nothing of the record was folded */
+    }
+    if (batch->unfolded)
+        return mr_fail(err, MR_E_BUG, "a record cannot begin a batch");
+    if (batch->record_count > 1)
+        cut(e, batch, 1);
+    batch->unfolded = true;
+    return make(e, batch, err);
+}
+
 /* Make the whole batch from its records. */
 static enum mr_status make(struct mr_engine *e, struct mr_batch *batch, struct mr_error *err)
 {
@@ -129,20 +151,30 @@ static enum mr_status make(struct mr_engine *e, struct mr_batch *batch, struct m
         MR_TRY(take_in(e, batch, i, &split, err));
         if (!split)
             continue;
-        if (i == 0)
-            return mr_fail(err, MR_E_BUG, "a record cannot begin a batch");
-        cut(e, batch, i);
-        if (e->intake.change_count > 1)
-            return make(e, batch, err); /* part of the record was folded already */
-        return MR_OK;
+        return split_batch(e, batch, i, err);
     }
     return MR_OK;
 }
 
 /* ---- what comes back ---- */
 
+/* Rows said to be new were there already: for some batches nobody is believed, for more of them each time. */
+static void note_not_new(const struct mr_job *job)
+{
+    for (size_t i = 0; i < job->table_count; i++) {
+        const struct mr_job_table *jt = &job->tables[i];
+        if (!jt->tried_new || jt->rows.all_new)
+            continue;
+        jt->rel->new_pause_next = jt->rel->new_pause_next == 0 ? 16 : jt->rel->new_pause_next;
+        jt->rel->new_pause = jt->rel->new_pause_next;
+        if (jt->rel->new_pause_next < MAX_NEW_PAUSE)
+            jt->rel->new_pause_next *= 2;
+    }
+}
+
 static void count_job(struct mr_engine *e, const struct mr_job *job)
 {
+    note_not_new(job);
     e->stats->upserts += job->upserts;
     e->stats->deletes += job->deletes;
     e->stats->appends += job->appends;
@@ -151,8 +183,21 @@ static void count_job(struct mr_engine *e, const struct mr_job *job)
     e->stats->commits++;
     for (size_t i = 0; i < job->move_count; i++) {
         const struct mr_position_move *m = &job->moves[i];
-        mr_parts_get(&e->part_states, m->part)->committed[m->lane] = m->to;
+        struct mr_part_state *ps = mr_parts_get(&e->part_states, m->part);
+        if (ps->epoch == m->epoch) /* else it has been claimed anew since, and the claim brought a newer position */
+            ps->committed[m->lane] = m->to;
     }
+}
+
+/* Was it our own new claim of a partition that fenced the job? Then nobody else has it, and there is nothing to find out. */
+static bool is_claimed_anew(const struct mr_engine *e, const struct mr_job *job)
+{
+    for (size_t i = 0; i < job->move_count; i++) {
+        const struct mr_part_state *ps = e->part_states.items[job->moves[i].part->index];
+        if (ps->epoch != job->moves[i].epoch || !is_ours(ps))
+            return true;
+    }
+    return false;
 }
 
 /* A refused job: what the run does about it. */
@@ -165,7 +210,8 @@ static void note_refusal(struct mr_engine *e, struct mr_batch *batch, const stru
         batch->replanned = batch->replanned || !job->epoch_moved;
         return;
     case MR_E_FENCED:
-        e->fenced = e->need_redo = true;
+        e->fenced = e->fenced || !is_claimed_anew(e, job);
+        e->need_redo = true;
         return;
     case MR_E_STOPPED:
         e->need_redo = true;
@@ -245,6 +291,7 @@ static void settle(struct mr_engine *e, size_t at)
     mr_batch_drop_jobs(batch);
     if (refused)
         return;
+    e->fenced_in_vain = 0;
     count_batch(e, batch);
     commit_source(e, batch);
     memmove(&e->in_flight[at], &e->in_flight[at + 1], (e->in_flight_count - at - 1) * sizeof *e->in_flight);
@@ -290,8 +337,8 @@ enum mr_status mr_engine_drain(struct mr_engine *e, int64_t deadline_ms, struct 
         int64_t now = mr_monotonic_ms();
         if (deadline_ms != 0 && now > deadline_ms)
             return mr_fail(err, MR_E_STOPPED, "the batch under way did not finish in time");
-        if (deadline_ms == 0 && mr_engine_stopping())
-            deadline_ms = now + e->cfg->shutdown_timeout_ms;
+        if (deadline_ms == 0)
+            deadline_ms = mr_engine_stop_by(e);
         if (now - since > 1000 && !e->in_callback)
             mr_engine_idle_poll(e, 0);
         mr_engine_progress(e);
@@ -310,8 +357,7 @@ static enum mr_status bring_rel(struct mr_engine *e, struct mr_rel *rel, bool *s
             return status;
         mr_log_error(MR_LOG_ERROR, "waiting for the table to be changed by hand", err);
         for (int i = 0; i < 50; i++) { /* five seconds, with an ear for the stop and the group */
-            if (mr_engine_stopping())
-                return mr_fail(err, MR_E_STOPPED, "stopped while waiting for a change of the table");
+            MR_TRY(mr_engine_may_wait(e, err));
             mr_engine_idle_poll(e, 100);
             if (e->need_redo)
                 return MR_OK;
@@ -352,7 +398,8 @@ static enum mr_status check_breaker(struct mr_engine *e, struct mr_error *err)
         mr_fail_data(err, MR_CODE_REFUSED, "%llu of the last %llu records would be dead letters (dead_letters.max_rate is %g)",
                      (unsigned long long)e->window_dead, (unsigned long long)e->window_records,
                      e->cfg->dead_letter_max_rate);
-        mr_error_hint(err, "look at `millrace dead-letters list`; something general is wrong, or raise the rate");
+        mr_error_hint(err, "something general is wrong: `millrace plan` lists them (this batch is not applied, so they are not in the "
+                           "target); or raise the rate");
         return MR_E_DATA;
     }
     e->window_records /= 2;
@@ -371,14 +418,13 @@ static enum mr_status save_facts(struct mr_engine *e, struct mr_error *err)
 static enum mr_status wait_for_room(struct mr_engine *e, size_t room, struct mr_error *err)
 {
     int64_t since = mr_monotonic_ms();
-    int64_t deadline = 0;
     while (e->in_flight_count > room && !e->need_redo && e->fatal.status == MR_OK) {
         harvest(e, 50);
-        int64_t now = mr_monotonic_ms();
-        if (mr_engine_stopping() && deadline == 0)
-            deadline = now + e->cfg->shutdown_timeout_ms;
+        int64_t now = mr_monotonic_ms(), deadline = mr_engine_stop_by(e);
         if (deadline != 0 && now > deadline)
             return mr_fail(err, MR_E_STOPPED, "the batch under way did not finish in time");
+        if (deadline == 0)
+            MR_TRY(mr_engine_may_wait(e, err));
         if (now - since > 1000)
             mr_engine_idle_poll(e, 0);
         mr_engine_progress(e);
@@ -389,6 +435,8 @@ static enum mr_status wait_for_room(struct mr_engine *e, size_t room, struct mr_
 static void submit(struct mr_engine *e, struct mr_batch *batch)
 {
     mr_batch_divide(batch, e->cfg, e->lanes, e->gate.schema_epoch);
+    for (size_t i = 0; i < batch->rel_count; i++)
+        batch->rels[i]->new_pause -= batch->rels[i]->new_pause > 0;
     e->in_flight[e->in_flight_count++] = batch;
     for (size_t i = 0; i < batch->job_count; i++)
         mr_applier_submit(e->appliers[batch->barrier ? 0 : i], &batch->jobs[i]);
@@ -417,9 +465,27 @@ static enum mr_status fit_lanes(struct mr_engine *e, struct mr_error *err)
     return MR_OK;
 }
 
+static bool any_barrier(const struct mr_engine *e)
+{
+    for (size_t i = 0; i < e->in_flight_count; i++)
+        if (e->in_flight[i]->barrier)
+            return true;
+    return false;
+}
+
+static bool any_lanes_to_fit(const struct mr_engine *e)
+{
+    for (size_t i = 0; i < e->part_states.count; i++) {
+        const struct mr_part_state *ps = e->part_states.items[i];
+        if (ps != NULL && is_ours(ps) && ps->lanes != e->lanes)
+            return true;
+    }
+    return false;
+}
+
 static enum mr_status dispatch(struct mr_engine *e, struct mr_batch *batch, struct mr_error *err)
 {
-    bool alone = batch->barrier || needs_ddl(batch) || mr_intake_facts_dirty(&e->intake);
+    bool alone = batch->barrier || any_barrier(e) || needs_ddl(batch) || mr_intake_facts_dirty(&e->intake);
     MR_TRY(check_breaker(e, err));
     MR_TRY(wait_for_room(e, alone ? 0 : MR_MAX_IN_FLIGHT - 1, err));
     if (e->need_redo || e->fatal.status != MR_OK)
@@ -433,8 +499,8 @@ static enum mr_status dispatch(struct mr_engine *e, struct mr_batch *batch, stru
     bool barrier = batch->barrier;
     e->open = NULL;
     submit(e, batch);
-    if (!barrier)
-        return MR_OK;
+    if (!barrier || !any_lanes_to_fit(e))
+        return MR_OK; /* the next batch waits for it */
     MR_TRY(wait_for_room(e, 0, err));
     return e->need_redo ? MR_OK : fit_lanes(e, err);
 }
@@ -449,7 +515,10 @@ enum mr_status mr_engine_flush(struct mr_engine *e, struct mr_error *err)
         recycle(e, batch);
         return MR_OK;
     }
-    return dispatch(e, batch, err);
+    e->dispatching = true;
+    enum mr_status status = dispatch(e, batch, err);
+    e->dispatching = false;
+    return status;
 }
 
 /* ---- making anew ---- */
@@ -501,28 +570,34 @@ static enum mr_status do_todo(struct mr_engine *e, struct mr_error *err)
 static enum mr_status poll_chunk(struct mr_engine *e, int timeout_ms, struct mr_error *err)
 {
     unref_chunk(e, e->chunk);
-    struct mr_chunk *chunk = mr_xcalloc(1, sizeof *chunk);
-    chunk->ar = mr_arena_create(1u << 18);
-    chunk->records = mr_xcalloc(CHUNK_RECORDS, sizeof *chunk->records);
-    chunk->refs = 1;
-    e->chunk = chunk;
+    struct mr_chunk *chunk = e->chunk = mr_chunk_take(&e->chunks);
     if (e->source_paused && e->source_ops->resume != NULL)
         e->source_ops->resume(e->source);
     e->source_paused = false;
     enum mr_poll_state state = MR_POLL_IDLE;
-    MR_TRY(e->source_ops->poll(e->source, chunk->ar, chunk->records, CHUNK_RECORDS, e->cfg->batch_bytes, timeout_ms,
+    MR_TRY(e->source_ops->poll(e->source, chunk->ar, chunk->records, MR_CHUNK_RECORDS, e->cfg->batch_bytes, timeout_ms,
                                &chunk->count, &state, err));
-    if (chunk->count > 0)
+    if (chunk->count > 0) {
         e->source_seen = true;
+        if (e->control != NULL)
+            mr_backoff_reset(&e->backoff); /* a later trouble of the source is told anew */
+    }
+    for (size_t i = 0; i < chunk->count; i++)
+        chunk->records[i].epoch = mr_parts_get(&e->part_states, chunk->records[i].part)->epoch;
+    e->source_more = state == MR_POLL_MORE;
     if (state == MR_POLL_END)
         e->source_ended = true;
     return MR_OK;
 }
 
+/* What is made of the records may weigh so many times as much as they may. */
+#define WEIGHT_FACTOR 4
+
 static bool is_full(const struct mr_engine *e)
 {
     return e->open != NULL &&
-           (e->open->record_count >= e->cfg->batch_rows || e->open->bytes >= e->cfg->batch_bytes);
+           (e->open->record_count >= e->cfg->batch_rows || e->open->bytes >= e->cfg->batch_bytes ||
+            mr_batch_weight(e->open) / WEIGHT_FACTOR >= e->cfg->batch_bytes);
 }
 
 static int64_t left_ms(const struct mr_engine *e)
@@ -540,7 +615,7 @@ static enum mr_status take_records(struct mr_engine *e, bool *end, struct mr_err
     while (chunk->next < chunk->count && !is_full(e)) {
         const struct mr_record *rec = &chunk->records[chunk->next];
         struct mr_part_state *ps = mr_parts_get(&e->part_states, rec->part);
-        if (!is_ours(ps) || rec->position <= ps->taken) { /* taken away, or told again after a rebalance */
+        if (!is_current(ps, rec) || rec->position <= ps->taken) { /* taken away, or told again after a rebalance */
             chunk->next++;
             continue;
         }
@@ -551,14 +626,12 @@ static enum mr_status take_records(struct mr_engine *e, bool *end, struct mr_err
         bool split = false;
         MR_TRY(take_in(e, batch, index, &split, err));
         chunk->next++;
-        ps->taken = rec->position;
+        if (is_current(ps, rec)) /* still: taking it in may have waited for the target */
+            ps->taken = rec->position;
         if (!split)
             continue;
-        if (index == 0)
-            return mr_fail(err, MR_E_BUG, "a record cannot begin a batch");
-        cut(e, batch, index);
         *end = true;
-        return e->intake.change_count > 1 ? make(e, batch, err) : MR_OK;
+        return split_batch(e, batch, index, err);
     }
     return MR_OK;
 }
@@ -576,9 +649,19 @@ static enum mr_status source_trouble(struct mr_engine *e, struct mr_error *err)
     return MR_OK;
 }
 
+/* Must the open batch end? Its time alone does not end it while nobody could take it and there is more to put into it: under load batches are
+ * full ones, however long reading them takes. */
+static bool is_due(const struct mr_engine *e)
+{
+    if (e->open == NULL || is_full(e))
+        return e->open != NULL;
+    return left_ms(e) == 0 && (e->in_flight_count < MR_MAX_IN_FLIGHT || !e->source_more);
+}
+
 enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err)
 {
-    harvest(e, 0);
+    bool is_read = e->source_ended && e->open == NULL && e->todo_count == 0 && e->chunk->next == e->chunk->count;
+    harvest(e, is_read ? 50 : 0);
     if (e->fatal.status != MR_OK)
         return MR_OK;
     if (e->need_redo)
@@ -591,8 +674,8 @@ enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err)
     if (e->chunk == NULL || e->chunk->next == e->chunk->count) {
         if (e->source_ended)
             return mr_engine_flush(e, err);
-        int64_t timeout = left_ms(e);
-        enum mr_status status = poll_chunk(e, (int)(timeout > 50 && e->in_flight_count > 0 ? 50 : timeout), err);
+        int64_t timeout = left_ms(e), most = e->in_flight_count > 0 ? 50 : 200; /* with an ear for what is done, and for a stop */
+        enum mr_status status = poll_chunk(e, (int)(timeout > most ? most : timeout), err);
         if (status == MR_E_ENV && e->fatal.status == MR_OK)
             return source_trouble(e, err);
         MR_TRY(status);
@@ -601,7 +684,7 @@ enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err)
     }
     bool end = false;
     MR_TRY(take_records(e, &end, err));
-    if (end || is_full(e) || (e->open != NULL && left_ms(e) == 0))
+    if (end || is_due(e))
         return mr_engine_flush(e, err);
     return MR_OK;
 }

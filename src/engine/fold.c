@@ -78,6 +78,7 @@ static void merge_upsert(struct mr_entry *have, const struct mr_entry *e, struct
         if (is_keep(cells[i]))
             cells[i] = was_deleted ? mr_value_null() : mr_entry_cell(have, i);
     have->full = e->full || was_deleted || have->full;
+    have->is_new = have->is_new && !was_deleted;
     have->kind = MR_ROW_UPSERT;
     have->cells = cells;
     have->cell_count = count;
@@ -112,10 +113,11 @@ void mr_fold_add(struct mr_fold *fold, struct mr_arena *ar, const struct mr_entr
     have->merged += e->merged;
 }
 
-void mr_fold_truncate(struct mr_fold *fold)
+void mr_fold_truncate(struct mr_fold *fold, uint32_t origin)
 {
     fold->count = 0;
     if (fold->index_cap != 0)
         memset(fold->index, 0, fold->index_cap * sizeof *fold->index);
     fold->truncate_first = true;
+    fold->truncate_origin = origin;
 }

@@ -11,8 +11,10 @@ struct mr_entry {
     struct mr_str key;         /* canonical key bytes; empty for keyless rows */
     enum mr_row_kind kind;
     bool full;                 /* columns beyond `cells` are NULL, not kept */
+    bool is_new;               /* the producer says that there was no such row before this batch */
     uint32_t origin;           /* record in the batch, the last one that touched the row */
     uint32_t merged;           /* how many changes it stands for */
+    uint64_t lane_key;         /* see lane.h; 0 for keyless rows */
     uint32_t lane;
     struct mr_value *cells;    /* ABSENT and UNAVAILABLE = keep */
     uint32_t cell_count;
@@ -26,6 +28,7 @@ struct mr_fold {
     uint32_t *index;           /* hash index over entries, count + 1; 0 = free */
     size_t index_cap;          /* power of two */
     bool truncate_first;
+    uint32_t truncate_origin;  /* the record that wants it */
     bool ordered;              /* nothing is merged: one entry a change */
     uint64_t changes;
 };
@@ -33,7 +36,7 @@ struct mr_fold {
 /* Add one change. `e` is copied; its key, cells and match must live in `ar`. */
 void mr_fold_add(struct mr_fold *fold, struct mr_arena *ar, const struct mr_entry *e);
 /* Everything before is void: the table is emptied first. */
-void mr_fold_truncate(struct mr_fold *fold);
+void mr_fold_truncate(struct mr_fold *fold, uint32_t origin);
 
 /* The cell of an entry as it stands: beyond the array NULL (full) or ABSENT. */
 static inline struct mr_value mr_entry_cell(const struct mr_entry *e, uint32_t column)

@@ -21,6 +21,7 @@ void mr_intake_init(struct mr_intake *in, const struct mr_config *cfg)
     *in = (struct mr_intake){.cfg = cfg, .pipeline = mr_str_z(cfg->pipeline), .lanes = 1};
     in->facts = mr_map_create();
     in->key = MR_BUF_INIT(1u << 24);
+    in->scratch = MR_BUF_INIT(1u << 24);
 }
 
 static void destroy_topic(void *value)
@@ -36,8 +37,10 @@ void mr_intake_free(struct mr_intake *in)
 {
     mr_map_destroy(in->facts, destroy_topic);
     mr_buf_free(&in->key);
+    mr_buf_free(&in->scratch);
     mr_xfree(in->judged);
     mr_xfree(in->changes);
+    mr_xfree(in->rel_of);
     *in = (struct mr_intake){0};
 }
 
@@ -130,21 +133,6 @@ static void name_tombstone(struct topic_entry *topic, struct mr_change *ev)
     copy_name(&topic->relation.table, ev->relation.table);
 }
 
-static enum mr_status decode(struct mr_intake *in, struct mr_batch *batch, const struct mr_record *rec,
-                             struct mr_error *err)
-{
-    in->change_count = 0;
-    if (rec->broken_code != NULL)
-        return mr_fail_data(err, rec->broken_code, "%.*s", MR_STR_FMT(rec->broken_message));
-    struct topic_entry *topic = NULL;
-    MR_TRY(topic_of(in, rec, &topic, err));
-    struct capture cap = {in, batch->ar};
-    MR_TRY(mr_decoder_set_decode(in->decoders, rec, &topic->facts, batch->ar, on_change, &cap, err));
-    for (size_t i = 0; i < in->change_count; i++)
-        name_tombstone(topic, in->changes[i]);
-    return MR_OK;
-}
-
 /* The failing row's key, for the dead letter: {"path": value, …}. */
 static struct mr_str key_json(const struct mr_change *ev, struct mr_arena *ar)
 {
@@ -166,6 +154,43 @@ static struct mr_str key_json(const struct mr_change *ev, struct mr_arena *ar)
     struct mr_str out = buf.overflow ? (struct mr_str){0} : mr_arena_copy(ar, mr_buf_str(&buf));
     mr_buf_free(&buf);
     return out;
+}
+
+/* Does the list of failed rows name the key? Both are our own writing, and quotes inside texts are escaped there. */
+static bool is_listed(const struct mr_intake *in, const struct mr_change *ev, struct mr_arena *ar)
+{
+    struct mr_str key = key_json(ev, ar);
+    return key.len > 0 && memmem(in->only_rows.ptr, in->only_rows.len, key.ptr, key.len) != NULL;
+}
+
+/* A message with several rows of which only some had failed: the others have been applied, and may have changed since. Where the list names none
+ * of them (the target refused them, under other names) all are taken. */
+static void keep_listed(struct mr_intake *in, struct mr_arena *ar)
+{
+    size_t kept = 0;
+    if (in->only_rows.len == 0 || in->change_count < 2)
+        return;
+    for (size_t i = 0; i < in->change_count; i++)
+        if (is_listed(in, in->changes[i], ar))
+            in->changes[kept++] = in->changes[i];
+    if (kept > 0)
+        in->change_count = kept;
+}
+
+static enum mr_status decode(struct mr_intake *in, struct mr_batch *batch, const struct mr_record *rec,
+                             struct mr_error *err)
+{
+    in->change_count = 0;
+    if (rec->broken_code != NULL)
+        return mr_fail_data(err, rec->broken_code, "%.*s", MR_STR_FMT(rec->broken_message));
+    struct topic_entry *topic = NULL;
+    MR_TRY(topic_of(in, rec, &topic, err));
+    struct capture cap = {in, batch->ar};
+    MR_TRY(mr_decoder_set_decode(in->decoders, rec, &topic->facts, batch->ar, on_change, &cap, err));
+    for (size_t i = 0; i < in->change_count; i++)
+        name_tombstone(topic, in->changes[i]);
+    keep_listed(in, batch->ar);
+    return MR_OK;
 }
 
 /* Put the record into the dead letters: one per record, its rows named. */
@@ -218,22 +243,33 @@ static void add_dead_row(struct verdicts *v, struct mr_rel *rel, const struct mr
     rel->rows_dead++;
 }
 
+/* The relation of every change, before anything is folded: this may have to wait for the target, and then the record is taken in from its
+ * beginning. Rows of a table with further unique keys or foreign keys depend on one another: with several lanes they need one transaction. */
+static enum mr_status find_relations(struct mr_intake *in, const struct mr_record *rec, bool *barrier, struct mr_error *err)
+{
+    in->rel_of = mr_xgrow(in->rel_of, &in->rel_cap, in->change_count + 1, sizeof *in->rel_of);
+    for (size_t i = 0; i < in->change_count; i++) {
+        if (in->changes[i]->op == MR_OP_CONTROL)
+            continue;
+        MR_TRY(mr_relations_get(in->rels, in->control, &in->changes[i]->relation, rec, &in->rel_of[i], err));
+        const struct mr_rel *rel = in->rel_of[i];
+        *barrier = *barrier || (in->lanes > 1 && (rel->has_other_unique || rel->has_foreign_keys));
+    }
+    return MR_OK;
+}
+
 /* All changes of the record. Stops at the first that ends the batch or the run. */
 static enum mr_status take_changes(struct mr_intake *in, struct mr_batch *batch, uint32_t index,
                                    struct mr_part_state *part, struct verdicts *v, bool *split,
                                    struct mr_error *err)
 {
-    const struct mr_record *rec = &batch->records[index];
     for (size_t i = 0; i < in->change_count; i++) {
         const struct mr_change *ev = in->changes[i];
         if (ev->op == MR_OP_CONTROL) {
             count_control(batch, ev);
             continue;
         }
-        struct mr_rel *rel = NULL;
-        enum mr_status status = mr_relations_get(in->rels, in->control, &ev->relation, rec, &rel, err);
-        if (status != MR_OK)
-            return status;
+        struct mr_rel *rel = in->rel_of[i];
         batch->changes++;
         rel->rows_seen++;
         switch (mr_rowbuild(in, batch, rel, ev, index, part, err)) {
@@ -246,8 +282,6 @@ static enum mr_status take_changes(struct mr_intake *in, struct mr_batch *batch,
             add_dead_row(v, rel, ev, batch->ar, err);
             break;
         case MR_ROW_STOPPED:
-            mr_error_prefix(err, "%.*s [%d] offset %lld: ", MR_STR_FMT(rec->topic), (int)rec->partition,
-                            (long long)rec->offset);
             return err->status == MR_OK ? mr_fail(err, MR_E_BUG, "a row was stopped without a reason") : err->status;
         }
     }
@@ -269,11 +303,13 @@ enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, ui
 {
     const struct mr_record *rec = &batch->records[index];
     bool lane_zero = rec->position > part->dispatched[0]; /* not yet decided for lane 0 */
-    struct verdicts v = {.rows = MR_BUF_INIT(1u << 20)};
+    struct verdicts v;
+    v.rows = MR_BUF_INIT(1u << 20);
+    v.dead = 0; /* the other members are set with the first dead row */
     struct mr_str none = {0};
     *split = *barrier = false;
 
-    *err = (struct mr_error){.row = -1};
+    mr_error_clear(err);
     enum mr_status status = decode(in, batch, rec, err);
     if (status == MR_E_DATA) {
         if (lane_zero)
@@ -281,7 +317,9 @@ enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, ui
         status = MR_OK;
     } else if (status == MR_OK) {
         *barrier = needs_barrier(in);
-        status = take_changes(in, batch, index, part, &v, split, err);
+        status = find_relations(in, rec, barrier, err);
+        if (status == MR_OK)
+            status = take_changes(in, batch, index, part, &v, split, err);
     }
     if (status == MR_E_DATA && strcmp(err->code, MR_CODE_NO_TABLE) == 0) {
         if (lane_zero) /* the names give no table: this record's fault, not a policy's */

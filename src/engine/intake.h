@@ -18,13 +18,17 @@ struct mr_intake {
     uint64_t dead;                     /* of those, dead letters */
     void *plan_ctx;                    /* plan, replay: told of every record that would be a dead letter, which then is none */
     void (*plan_dead)(void *ctx, const struct mr_record *rec, const struct mr_error *why);
+    struct mr_str only_rows;           /* replay: JSON list of the keys to take of a message with several rows; empty = all */
 
     /* scratch for one row, kept between rows */
     struct mr_judged *judged;
     size_t judged_count, judged_cap;
     struct mr_buf key;                 /* canonical key bytes */
+    struct mr_buf scratch;
     struct mr_change **changes;  /* of the record being taken in */
     size_t change_count, change_cap;
+    struct mr_rel **rel_of;      /* of each change */
+    size_t rel_cap;
 };
 
 void mr_intake_init(struct mr_intake *in, const struct mr_config *cfg);

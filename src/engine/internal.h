@@ -9,6 +9,7 @@
 #include "applier.h"
 #include "ddl_gate.h"
 #include "intake.h"
+#include "watch.h"
 
 #define MR_MAX_IN_FLIGHT 2
 
@@ -32,8 +33,10 @@ struct mr_engine {
 
     struct mr_applier_shared shared;
     struct mr_applier *appliers[MR_MAX_LANES];
+    struct mr_watch *watch;             /* over the control connection, while a stop is due */
 
     struct mr_chunk *chunk;             /* being read from; NULL none */
+    struct mr_chunk_pool chunks;
     struct mr_batch *open;              /* being filled; NULL none */
     struct mr_batch *in_flight[MR_MAX_IN_FLIGHT]; /* oldest first */
     size_t in_flight_count;
@@ -49,13 +52,18 @@ struct mr_engine {
     bool source_seen;                   /* it has answered once */
     int64_t source_since_ms;            /* trying since */
     int64_t refused_until_ms;           /* evolve forbids a step: not tried again before */
+    bool source_more;                   /* the last poll said that there may be more at once */
     bool source_paused;
     bool in_callback;                   /* inside the source's poll: no polling from here */
+    bool dispatching;                   /* the open batch is on its way to the appliers: not to be dispatched by a callback too */
     bool target_waiting;                /* inside a wait for the target */
+    int64_t must_return_ms;             /* the group waits for us: no wait goes on beyond this; 0 no limit */
+    int64_t last_wait_ms;               /* when we last waited for the target */
     struct mr_error fatal;              /* set with fatal.status: the run ends */
 
     uint64_t window_records, window_dead; /* the breaker's */
     int64_t last_progress_ms, last_statistics_ms;
+    int64_t stop_by_ms;                 /* what is under way when a stop is asked for may take until then; 0 = not asked yet */
     struct mr_engine_stats *stats;
     enum mr_unreachable *unreachable;
 };
@@ -65,6 +73,8 @@ enum mr_status mr_engine_connect(struct mr_engine *e, struct mr_error *err) MR_M
 /* After ENV or BUSY from the control connection: wait (polling with paused partitions unless inside a callback), connect anew.
  * OK: try again. Ends with STOPPED when asked to stop, with ENV when the first connection took too long. */
 enum mr_status mr_engine_wait_target(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
+/* STOPPED if we are asked to stop, or if the group has waited long enough. */
+enum mr_status mr_engine_may_wait(const struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
 /* Keep the group's membership alive without taking records. */
 void mr_engine_idle_poll(struct mr_engine *e, int timeout_ms);
 void mr_engine_progress(struct mr_engine *e);
@@ -84,6 +94,9 @@ struct mr_source_listener mr_engine_listener(struct mr_engine *e);
 enum mr_status mr_engine_drop_fenced(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
 /* Dropped partitions the group still gives us after the grace: FENCED. */
 enum mr_status mr_engine_check_dropped(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
+
+/* Until when (monotonic) a stop leaves the work under way alone; 0 = no stop has been asked for. One time for everything that waits. */
+int64_t mr_engine_stop_by(struct mr_engine *e);
 
 /* flow.c */
 /* Read and take in until the batch is due; dispatch it. OK with nothing read is fine. */

@@ -12,6 +12,7 @@ struct mr_part_state {
     bool dropped;                         /* fenced: another instance claimed it; given up */
     int64_t dropped_until_ms;             /* the group must take it away by then, else we stop */
     bool stopped;                         /* its stored position does not exist in the source any more */
+    bool set_back;                        /* the target has gone back behind what it had confirmed: to be read anew from there */
     int64_t epoch;
     uint32_t lanes;                       /* how many lane rows the target has for it */
     int64_t committed[MR_MAX_LANES];      /* what the target holds */

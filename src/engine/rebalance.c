@@ -78,6 +78,21 @@ static enum mr_status claim(struct mr_engine *e, const struct mr_partition *cons
     return status;
 }
 
+/* Where reading begins is known from now on, whoever goes on: what comes in between is not passed over. */
+static enum mr_status keep_start(struct mr_engine *e, struct mr_part_state *ps, int64_t start, struct mr_error *err)
+{
+    if (start == MR_POSITION_NONE || mr_part_resume(ps) != MR_POSITION_NONE || !mr_part_lanes_equal(ps))
+        return MR_OK;
+    enum mr_status status = mr_control_set_lanes(e->control, e->pipeline, ps->part, e->lanes, start, ps->epoch, err);
+    if (status != MR_OK)
+        return status == MR_E_FENCED ? MR_OK : status; /* claimed by somebody else a moment later */
+    ps->lanes = e->lanes;
+    for (uint32_t i = 0; i < MR_MAX_LANES; i++)
+        ps->committed[i] = ps->dispatched[i] = i < e->lanes ? start : MR_POSITION_NONE;
+    ps->taken = start;
+    return MR_OK;
+}
+
 /* A partition whose position is gone ends a backfill; in a run it stops alone, and aloud. */
 static enum mr_status settle_bounds(struct mr_engine *e, struct mr_part_state *ps, struct mr_error *err)
 {
@@ -101,8 +116,12 @@ static enum mr_status on_assigned(void *ctx, const struct mr_partition *const *p
         struct mr_part_state *ps = mr_parts_get(&e->part_states, parts[i]);
         take_over(e, ps, &stored[i]);
         MR_WITH_TARGET(e, status, err, fit_lanes(e, ps, err));
+        if (status == MR_E_FENCED)
+            status = MR_OK; /* claimed by somebody else a moment later: the first transaction will find that out */
         if (status == MR_OK)
             MR_WITH_TARGET(e, status, err, settle_bounds(e, ps, err));
+        if (status == MR_OK && !ps->stopped)
+            MR_WITH_TARGET(e, status, err, keep_start(e, ps, position[i], err));
         position[i] = mr_part_resume(ps);
         mr_log(MR_LOG_INFO, "partition assigned", MR_KV_Z("topic", parts[i]->topic_z),
                MR_KV_INT("partition", parts[i]->partition), MR_KV_INT("position", position[i]),
@@ -115,6 +134,8 @@ static enum mr_status on_assigned(void *ctx, const struct mr_partition *const *p
         e->fatal = *err;
         e->fatal.status = status;
     }
+    if (status == MR_OK)
+        *err = (struct mr_error){0}; /* what has been waited out, or told of one partition: the caller reads it as a failure of its own */
     return status;
 }
 
@@ -125,9 +146,12 @@ static void on_revoked(void *ctx, const struct mr_partition *const *parts, size_
     struct mr_error err = {0};
     e->in_callback = true;
     if (!lost && !e->target_waiting && !e->need_redo && e->fatal.status == MR_OK) {
-        enum mr_status status = mr_engine_flush(e, &err);
+        int64_t deadline = e->must_return_ms = mr_monotonic_ms() + REVOKE_WAIT_MS;
+        /* Called from within a dispatch (waiting for room it polls) the open batch cannot be dispatched again: it is made anew. */
+        enum mr_status status = e->dispatching ? MR_OK : mr_engine_flush(e, &err);
         if (status == MR_OK && !e->need_redo)
-            status = mr_engine_drain(e, mr_monotonic_ms() + REVOKE_WAIT_MS, &err);
+            status = mr_engine_drain(e, deadline, &err);
+        e->must_return_ms = 0;
         if (status != MR_OK && status != MR_E_STOPPED)
             mr_log_error(MR_LOG_WARN, "a batch could not be finished before its partitions were taken", &err);
     }
@@ -191,11 +215,52 @@ static enum mr_status on_position(void *ctx, const struct mr_position_row *row, 
     for (size_t i = 0; i < e->part_states.count; i++) {
         struct mr_part_state *ps = e->part_states.items[i];
         if (ps == NULL || !ps->owned || ps->dropped || ps->part->partition != row->partition ||
-            !mr_str_eq_z(row->topic, ps->part->topic_z) || row->epoch == ps->epoch)
+            !mr_str_eq_z(row->topic, ps->part->topic_z))
             continue;
+        if (row->epoch == ps->epoch) {
+            /* Ours, but not where we left it. Further on: a commit in doubt came through after we had looked. Behind: the target has lost what
+             * it had confirmed (a crash without synchronous commits, a standby that took over). */
+            if (row->lane >= ps->lanes)
+                continue;
+            ps->set_back = ps->set_back || row->position < ps->committed[row->lane];
+            if (row->position > ps->committed[row->lane]) {
+                ps->committed[row->lane] = row->position;
+                e->fenced_in_vain = 0;
+            }
+            continue;
+        }
         ps->dropped = true;
         e->fenced_in_vain = 0;
         ps->dropped_until_ms = mr_monotonic_ms() + DROP_GRACE_MS;
+    }
+    return MR_OK;
+}
+
+/* The target is behind what we have read and given away: claim the partition anew and read again from there. The new epoch makes everything
+ * void that is still in hand. */
+static enum mr_status read_again(struct mr_engine *e, struct mr_part_state *ps, struct mr_error *err)
+{
+    struct mr_stored_position stored;
+    ps->set_back = false;
+    MR_TRY(claim(e, &ps->part, 1, &stored, err));
+    take_over(e, ps, &stored);
+    int64_t position = mr_part_resume(ps);
+    mr_log(MR_LOG_WARN, "the target has lost transactions that it had confirmed; they are read again",
+           MR_KV_Z("topic", ps->part->topic_z), MR_KV_INT("partition", ps->part->partition), MR_KV_INT("position", position));
+    if (position == MR_POSITION_NONE || e->source_ops->seek == NULL)
+        return mr_fail(err, MR_E_ENV, "%s [%d]: the target has gone back to before its first position; start again to read from there",
+                       ps->part->topic_z, (int)ps->part->partition);
+    e->fenced_in_vain = 0;
+    e->source_ended = false;
+    return e->source_ops->seek(e->source, ps->part, position, err);
+}
+
+static enum mr_status read_again_all(struct mr_engine *e, struct mr_error *err)
+{
+    for (size_t i = 0; i < e->part_states.count; i++) {
+        struct mr_part_state *ps = e->part_states.items[i];
+        if (ps != NULL && ps->set_back && ps->owned && !ps->dropped)
+            MR_TRY(read_again(e, ps, err));
     }
     return MR_OK;
 }
@@ -206,9 +271,13 @@ enum mr_status mr_engine_drop_fenced(struct mr_engine *e, struct mr_error *err)
     e->fenced_in_vain++;
     MR_WITH_TARGET(e, status, err, mr_control_positions(e->control, on_position, e, err));
     MR_TRY(status);
-    if (e->fenced_in_vain > 5)
-        return mr_fail(err, MR_E_BUG, "a stored position is not the one this instance started from, although no other instance "
-                       "has claimed its partition");
+    MR_TRY(read_again_all(e, err));
+    if (e->fenced_in_vain > 5) {
+        mr_fail(err, MR_E_FENCED, "a stored position is gone from the target, or is not the one this instance left, although no other "
+                "instance has claimed its partition");
+        mr_error_hint(err, "somebody changed Millrace's control tables; start again to go on from what they say");
+        return MR_E_FENCED;
+    }
     for (size_t i = 0; i < e->part_states.count; i++) {
         struct mr_part_state *ps = e->part_states.items[i];
         if (ps == NULL || !ps->dropped)

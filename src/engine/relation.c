@@ -23,6 +23,8 @@ struct mr_relations {
     struct mr_map *stored;    /* identity → struct stored */
     struct mr_map *rels;      /* identity → struct mr_rel */
     struct mr_map *names;     /* target schema → struct mr_names */
+    struct mr_refusals *refusals; /* outlive a reload */
+    struct mr_names *schemas; /* the names of the schemas themselves; the path is the wanted name */
     struct mr_buf key;        /* scratch */
     struct mr_buf last_key;   /* of the relation asked for last */
     struct mr_rel *last;
@@ -44,6 +46,10 @@ static void make_stores(struct mr_relations *rels)
     rels->stored = mr_map_create();
     rels->rels = mr_map_create();
     rels->names = mr_map_create();
+    rels->schemas = mr_names_create_tables(rels->sink_ops->dialect);
+    if (rels->sink_ops->dialect->reserved_schemas != NULL)
+        mr_names_forbid(rels->schemas, rels->sink_ops->dialect->reserved_schemas);
+    (void)mr_names_take(rels->schemas, (struct mr_str){0}, MR_STR("information_schema"));
     rels->last = NULL;
 }
 
@@ -54,6 +60,7 @@ struct mr_relations *mr_relations_create(const struct mr_config *cfg, const stru
     rels->sink_ops = sink_ops;
     rels->key = MR_BUF_INIT(1u << 20);
     rels->last_key = MR_BUF_INIT(1u << 20);
+    rels->refusals = mr_refusals_create();
     make_stores(rels);
     rels->uses_db = template_uses(rels, "{db}");
     rels->uses_table = template_uses(rels, "{table}");
@@ -80,6 +87,7 @@ static void drop_stores(struct mr_relations *rels)
     mr_map_destroy(rels->rels, destroy_rel);
     mr_map_destroy(rels->stored, NULL);
     mr_map_destroy(rels->names, destroy_names);
+    mr_names_destroy(rels->schemas);
     mr_arena_destroy(rels->ar);
 }
 
@@ -88,19 +96,54 @@ void mr_relations_destroy(struct mr_relations *rels)
     if (rels == NULL)
         return;
     drop_stores(rels);
+    mr_refusals_destroy(rels->refusals);
     mr_buf_free(&rels->key);
     mr_buf_free(&rels->last_key);
     mr_xfree(rels);
+}
+
+/* The control tables' names are taken, or their prefix where the target has no schemas: no event's table may become one of them. */
+static void keep_control_tables(const struct mr_relations *rels, struct mr_str schema, struct mr_names *names)
+{
+    static const char *const tables[] = {"meta", "position", "topic_fact", "tracked_table", "tracked_column",
+                                         "type_history", "ddl_history", "dead_letter"};
+    const char *control_z = rels->cfg->control_schema;
+    control_z = control_z != NULL && *control_z ? control_z : "millrace";
+    if (!rels->sink_ops->dialect->has_schemas) {
+        struct mr_buf prefix = MR_BUF_INIT(4096);
+        mr_buf_printf(&prefix, "%s_", control_z);
+        mr_names_forbid(names, mr_buf_z(&prefix));
+        mr_buf_free(&prefix);
+    } else if (mr_str_eq_z(schema, control_z)) {
+        for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+            (void)mr_names_take(names, (struct mr_str){0}, mr_str_z(tables[i]));
+    }
 }
 
 static struct mr_names *names_of(struct mr_relations *rels, struct mr_str schema)
 {
     struct mr_names *names = mr_map_get(rels->names, schema);
     if (names == NULL) {
-        names = mr_names_create(rels->sink_ops->dialect);
+        names = mr_names_create_tables(rels->sink_ops->dialect);
+        if (rels->sink_ops->dialect->reserved_tables != NULL)
+            mr_names_forbid(names, rels->sink_ops->dialect->reserved_tables);
+        keep_control_tables(rels, schema, names);
         mr_map_put(rels->names, schema, names);
     }
     return names;
+}
+
+/* A schema of that name, or of a name that the target takes for it. */
+static struct mr_str schema_name(struct mr_relations *rels, struct mr_str wanted)
+{
+    bool substituted = false;
+    if (wanted.len == 0)
+        return wanted;
+    struct mr_str name = mr_arena_copy(rels->ar, mr_names_give(rels->schemas, wanted, wanted, &substituted));
+    if (substituted)
+        mr_log(MR_LOG_WARN, "the schema's name cannot be used; it gets a substitute", MR_KV_STR("wanted", wanted),
+               MR_KV_STR("name", name));
+    return name;
 }
 
 static void identity(struct mr_buf *buf, struct mr_str database, struct mr_str table, struct mr_str topic)
@@ -111,6 +154,24 @@ static void identity(struct mr_buf *buf, struct mr_str database, struct mr_str t
     mr_buf_append_str(buf, table);
     mr_buf_append_char(buf, '\0');
     mr_buf_append_str(buf, topic);
+}
+
+/* What is stored is found by the identity and by the name that the templates give it: other templates make another table of it. */
+static void add_expanded(struct mr_buf *buf, struct mr_str expanded)
+{
+    mr_buf_append_char(buf, '\0');
+    mr_buf_append_str(buf, expanded);
+}
+
+static struct mr_str expanded_path(const struct mr_target_name *name, struct mr_arena *ar)
+{
+    struct mr_buf path = MR_BUF_INIT(1u << 20);
+    if (name->schema.len > 0)
+        mr_path_append(&path, name->schema);
+    mr_path_append(&path, name->table);
+    struct mr_str out = mr_arena_copy(ar, mr_buf_str(&path));
+    mr_buf_free(&path);
+    return out;
 }
 
 static enum mr_status on_stored(void *ctx, const struct mr_tracked_table *tbl, struct mr_error *err)
@@ -126,6 +187,7 @@ static enum mr_status on_stored(void *ctx, const struct mr_tracked_table *tbl, s
     for (size_t i = 0; i < tbl->key_count; i++)
         st->key_paths[i] = mr_arena_copy(rels->ar, tbl->key_paths[i]);
     identity(&rels->key, tbl->database, tbl->table, tbl->topic);
+    add_expanded(&rels->key, tbl->expanded);
     mr_map_put(rels->stored, mr_buf_str(&rels->key), st);
     mr_names_take(names_of(rels, st->target_schema), mr_buf_str(&rels->key), st->target_table);
     return MR_OK;
@@ -162,6 +224,19 @@ void mr_rel_remember_types(struct mr_rel *rel)
         rel->known[i] = mr_tracker_column(rel->tk, i)->type;
 }
 
+/* What the target has refused of this table is not asked of it again. */
+static void apply_refusals(struct mr_relations *rels, struct mr_rel *rel)
+{
+    rel->refusals = rels->refusals;
+    rel->refused = mr_refusals_of(rels->refusals, rel->target_schema, rel->target_table);
+    for (const struct mr_refusal *r = rel->refused; r != NULL; r = r->next) {
+        if (r->why_z != NULL && r->kind == MR_REFUSED_COLUMN)
+            mr_tracker_refuse_new(rel->tk, r->what, r->why_z);
+        else if (r->why_z != NULL && r->kind == MR_REFUSED_ALTER)
+            mr_tracker_refuse_alter(rel->tk, r->what, r->why_z);
+    }
+}
+
 /* Columns from the control tables, then what the catalog really has. */
 static enum mr_status restore(struct mr_relations *rels, struct mr_sink *sink, struct mr_rel *rel,
                               const struct stored *st, struct mr_error *err)
@@ -183,6 +258,7 @@ static enum mr_status restore(struct mr_relations *rels, struct mr_sink *sink, s
     rel->has_foreign_keys = now.has_foreign_keys;
     if (now.exists)
         mr_tracker_meet_catalog(rel->tk, &now, &notes);
+    apply_refusals(rels, rel);
     if (notes.len > 0)
         mr_log(MR_LOG_WARN, "the target's table was changed by hand; its types are respected",
                MR_KV_STR("table", rel->source_name), MR_KV_STR("columns", mr_buf_str(&notes)));
@@ -233,24 +309,29 @@ static enum mr_status make_rel(struct mr_relations *rels, struct mr_sink *sink,
                                struct mr_rel *rel, struct mr_error *err)
 {
     const struct mr_sink_ops *ops = rels->sink_ops;
-    struct stored *st = mr_map_get(rels->stored, mr_buf_str(&rels->key));
+    struct mr_target_name name;
+    MR_TRY(mr_name_target(rels->cfg, ops->dialect, rels->default_schema, relation->database, relation->table, rec->topic,
+                          mr_partition_file(rec->part), rels->ar, &name, err));
+    rel->expanded = expanded_path(&name, rels->ar);
+    struct mr_buf key = MR_BUF_INIT(1u << 20);
+    mr_buf_append_str(&key, mr_buf_str(&rels->key));
+    add_expanded(&key, rel->expanded);
+    struct stored *st = mr_map_get(rels->stored, mr_buf_str(&key));
     if (st != NULL) {
         rel->target_schema = st->target_schema;
         rel->target_table = st->target_table;
     } else {
-        struct mr_target_name name;
-        MR_TRY(mr_name_target(rels->cfg, ops->dialect, rels->default_schema, relation->database,
-                              relation->table, rec->topic, mr_partition_file(rec->part), rels->ar, &name, err));
         bool substituted = false;
-        rel->target_schema = mr_arena_copy(rels->ar, name.schema);
-        rel->target_table = mr_arena_copy(rels->ar,
-            mr_names_give(names_of(rels, rel->target_schema), mr_buf_str(&rels->key), name.table, &substituted));
+        rel->target_schema = schema_name(rels, name.schema);
+        rel->target_table = mr_arena_copy(
+            rels->ar, mr_names_give(names_of(rels, rel->target_schema), mr_buf_str(&key), name.table, &substituted));
         if (substituted)
             mr_log(MR_LOG_WARN, "the table's name is taken or cannot be used; it gets a substitute",
                    MR_KV_STR("wanted", name.table), MR_KV_STR("name", rel->target_table));
     }
-    rel->source_name = source_name(rels, relation, rel->target_table);
+    mr_buf_free(&key);
     struct mr_relation names = settings_names(relation, rec, rel->target_table);
+    rel->source_name = source_name(rels, &names, rel->target_table);
     rel->tk = mr_tracker_create(rels->cfg, ops->dialect, names.database, names.table, rel->target_schema,
                                 rel->target_table);
     rel->set = mr_tracker_settings(rel->tk);

@@ -9,11 +9,13 @@
 #include <millrace/sink.h>
 
 #include "fold.h"
+#include "refusal.h"
 
 struct mr_rel {
     struct mr_str database, table, topic;  /* values that identify it ("" where the templates do not use them) */
     struct mr_str source_name;             /* "db.table", for people */
     struct mr_str target_schema, target_table;
+    struct mr_str expanded;                /* schema.table as the templates give it, a path */
     struct mr_tracker *tk;
     const struct mr_table_settings *set;   /* the tracker's */
     const struct mr_table *tbl;            /* last published version that the target holds, NULL before the first */
@@ -25,7 +27,10 @@ struct mr_rel {
     bool has_other_unique, has_foreign_keys;
     bool shape_dirty;                      /* the wanted table differs from what the target holds */
     uint64_t rows_seen, rows_dead;         /* for plan */
+    struct mr_refusals *refusals;          /* where the gate notes what the target refuses */
+    const struct mr_refusal *refused;      /* what it has refused of this table */
     struct mr_place shape_place;           /* the event that last changed the shape (strings in the tracker or literal) */
+    uint32_t new_pause, new_pause_next;    /* batches in which rows said to be new are not taken for it: some have not been */
     /* in the batch being filled */
     uint64_t batch_seq;                    /* which batch `fold` belongs to */
     struct mr_fold *fold;

@@ -2,9 +2,12 @@
  * column means. Every field goes through the tracker; if one is refused the row leaves no trace. */
 #include "rowbuild.h"
 
+#include <millrace/base/decimal.h>
 #include <millrace/base/hash.h>
 #include <millrace/base/mem.h>
 #include <millrace/base/utf8.h>
+
+#include "lane.h"
 
 #define DELETED_PATH MR_OWN_PATH("__deleted")
 
@@ -20,6 +23,9 @@ struct build {
     struct mr_error *err;
     struct mr_fields key;       /* the key's fields as the settings want them */
     bool keyless, append_only;
+    bool key_changed;           /* the table has got another key; `key_before` comes back if the row is refused */
+    struct mr_str *key_before;
+    size_t key_before_count;
     enum mr_row_outcome outcome;
 };
 
@@ -32,6 +38,8 @@ bool mr_rowbuild_is_barrier(const struct mr_change *ev)
 
 static void note_nulled(struct build *b, const struct mr_field *field, uint32_t column)
 {
+    if (b->rec->position <= b->part->dispatched[0])
+        return; /* lane 0, which writes it, has done so */
     struct mr_type_history_row *note = mr_batch_add_note(b->batch);
     const struct mr_tracked_column *col = mr_tracker_column(b->rel->tk, column);
     *note = (struct mr_type_history_row){
@@ -48,9 +56,21 @@ static void note_nulled(struct build *b, const struct mr_field *field, uint32_t 
     b->batch->nulled++;
 }
 
+/* How long a number is when it is written without its exponent. */
+static size_t expanded_len(struct mr_value v)
+{
+    struct mr_decimal_info info;
+    struct mr_str text = mr_value_str(v);
+    if (memchr(text.ptr, 'e', text.len) == NULL && memchr(text.ptr, 'E', text.len) == NULL)
+        return 0;
+    return mr_decimal_parse(text, &info) ? (size_t)info.int_digits + info.frac_digits : 0;
+}
+
 static void put(struct build *b, uint32_t column, bool is_key, struct mr_value value)
 {
     struct mr_intake *in = b->in;
+    if (value.tag == MR_V_NUMBER)
+        b->batch->expanded += expanded_len(value);
     in->judged = mr_xgrow(in->judged, &in->judged_cap, in->judged_count + 1, sizeof *in->judged);
     in->judged[in->judged_count++] = (struct mr_judged){column, is_key, value};
 }
@@ -101,17 +121,30 @@ static const struct mr_field *find_field(struct mr_fields fields, struct mr_str 
     return NULL;
 }
 
+/* The field as the first of the lists knows it: a null in one that tells only some columns (a before image of the key alone) is no knowledge as
+ * long as another has a value. */
+static const struct mr_field *find_known(const struct mr_fields *lists, size_t count, struct mr_str path)
+{
+    const struct mr_field *found = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct mr_field *f = find_field(lists[i], path);
+        if (f != NULL && f->value.tag > MR_V_NULL)
+            return f;
+        found = found != NULL ? found : f;
+    }
+    return found;
+}
+
 /* primary_key: [fields]. From the row, else the before image, else the record key. */
 static bool pick_fields(struct build *b, struct mr_fields first, struct mr_fields second, struct mr_fields third,
                         struct mr_fields *out)
 {
     const struct mr_strings *names = &b->rel->set->key_fields;
+    const struct mr_fields lists[] = {first, second, third};
     struct mr_field *items = mr_arena_alloc(b->batch->ar, (names->count + 1) * sizeof *items);
     for (size_t i = 0; i < names->count; i++) {
         struct mr_str path = mr_str_z(names->items[i]);
-        const struct mr_field *f = find_field(first, path);
-        f = f != NULL ? f : find_field(second, path);
-        f = f != NULL ? f : find_field(third, path);
+        const struct mr_field *f = find_known(lists, 3, path);
         if (f == NULL) {
             mr_fail_data(b->err, MR_CODE_NO_KEY, "%.*s: the event does not bring the key field \"%s\"",
                          MR_STR_FMT(b->rel->source_name), names->items[i]);
@@ -177,28 +210,71 @@ static bool is_same_key(const struct build *b, size_t want)
     return same;
 }
 
+/* Has the target refused this key? Its rows forbid it, say, or something depends on the one it has. */
+static bool is_refused_key(const struct build *b, size_t want)
+{
+    const struct mr_rel *rel = b->rel;
+    if (rel->refused == NULL)
+        return false;
+    struct mr_str *paths = mr_arena_alloc(b->batch->ar, (want + 1) * sizeof *paths);
+    for (size_t i = 0; i < want; i++)
+        paths[i] = b->key.items[i].path;
+    struct mr_buf name = MR_BUF_INIT(1u << 20);
+    mr_refusal_key_name(paths, want, &name);
+    const char *why_z = mr_refusal_why(rel->refused, MR_REFUSED_KEY, mr_buf_str(&name));
+    mr_buf_free(&name);
+    if (why_z == NULL)
+        return false;
+    mr_fail_data(b->err, MR_CODE_REFUSED, "%.*s: the table cannot have the event's key", MR_STR_FMT(rel->source_name));
+    mr_error_detail(b->err, "the target refused to change its key: %s", why_z);
+    mr_error_hint(b->err, "name the key with tables.\"%.*s\".primary_key, or change the table by hand and start Millrace again",
+                  MR_STR_FMT(rel->source_name));
+    return true;
+}
+
+static void keep_key(struct build *b)
+{
+    const struct mr_str *have = NULL;
+    size_t count = mr_tracker_key(b->rel->tk, &have);
+    b->key_changed = true;
+    b->key_before = mr_arena_alloc(b->batch->ar, (count + 1) * sizeof *b->key_before);
+    for (size_t i = 0; i < count; i++)
+        b->key_before[i] = mr_arena_copy(b->batch->ar, have[i]);
+    b->key_before_count = count;
+}
+
 /* The key's columns are the table's key. A change of the set ends the batch (rows in it were folded by the old key). */
 static bool settle_key(struct build *b)
 {
     size_t want = b->keyless ? 0 : b->key.count;
+    if (is_refused_key(b, want)) {
+        b->outcome = MR_ROW_DEAD;
+        return false;
+    }
     if (is_same_key(b, want))
         return true;
     if (b->rel->fold != NULL && b->rel->batch_seq == b->batch->seq && b->rel->fold->changes > 0) {
         b->outcome = MR_ROW_SPLIT;
+        if (b->batch->unfolded && b->origin == 0) { /* one message, and already alone */
+            mr_fail_data(b->err, MR_CODE_BAD_IMAGE, "%.*s: rows of one message have different keys", MR_STR_FMT(b->rel->source_name));
+            b->outcome = MR_ROW_DEAD;
+        }
         return false;
     }
     struct mr_str *paths = mr_arena_alloc(b->batch->ar, (want + 1) * sizeof *paths);
     for (size_t i = 0; i < want; i++)
         paths[i] = b->key.items[i].path;
+    keep_key(b);
     mr_tracker_set_key(b->rel->tk, paths, want);
     b->rel->shape_dirty = true;
     return true;
 }
 
-static const struct mr_judged *find_judged(const struct mr_intake *in, size_t end, uint32_t column)
+/* The key's own value of a key column. A field of the row with the same name may say something else; the cell gets the key's, too. */
+static const struct mr_judged *find_key_judged(const struct mr_intake *in, size_t end, uint32_t column)
 {
-    for (size_t i = end; i-- > 0;)
-        if (in->judged[i].column == column)
+    for (size_t i = 0; i < end; i++)
+        if (in->judged[i].column == column && in->judged[i].is_key)
             return &in->judged[i];
     return NULL;
 }
@@ -208,16 +284,17 @@ static bool keys_remembered(const struct build *b, size_t count)
     return b->rel->batch_seq == b->batch->seq && b->rel->fold != NULL && b->rel->key_type_count == count;
 }
 
-/* Canonical key bytes of the judged fields [0, end). */
-static bool build_key(struct build *b, size_t end, uint64_t *hash, struct mr_str *key)
+/* Canonical key bytes of the judged fields [0, end), and the row's lane. */
+static bool build_key(struct build *b, size_t end, struct mr_entry *e)
 {
     struct mr_intake *in = b->in;
     const struct mr_str *paths = NULL;
     size_t count = mr_tracker_key(b->rel->tk, &paths);
+    uint64_t lane_key = 0;
     mr_buf_clear(&in->key);
     for (size_t i = 0; i < count; i++) {
         int column = mr_tracker_find(b->rel->tk, paths[i]);
-        const struct mr_judged *j = column < 0 ? NULL : find_judged(in, end, (uint32_t)column);
+        const struct mr_judged *j = column < 0 ? NULL : find_key_judged(in, end, (uint32_t)column);
         if (j == NULL || j->value.tag <= MR_V_NULL) {
             mr_fail_data(b->err, MR_CODE_NULL_KEY, "%.*s: key column \"%.*s\" is null or missing",
                          MR_STR_FMT(b->rel->source_name), MR_STR_FMT(paths[i]));
@@ -226,19 +303,22 @@ static bool build_key(struct build *b, size_t end, uint64_t *hash, struct mr_str
             return false;
         }
         struct mr_type type = mr_tracker_column(b->rel->tk, (size_t)column)->type;
-        if (keys_remembered(b, count) && !mr_type_eq(b->rel->key_types[i], type)) {
+        if (!b->batch->unfolded && keys_remembered(b, count) && !mr_type_eq(b->rel->key_types[i], type)) {
             b->outcome = MR_ROW_SPLIT; /* the key's type has widened: canonical forms differ from here on */
             return false;
         }
         mr_value_append_key(j->value, type, &in->key);
+        if (b->part->lanes > 1)
+            mr_lane_add(&lane_key, paths[i], j->value, &in->scratch, b->batch->ar);
     }
     if (in->key.overflow) {
         mr_fail_data(b->err, MR_CODE_TOO_LARGE, "%.*s: the key is too long", MR_STR_FMT(b->rel->source_name));
         b->outcome = MR_ROW_DEAD;
         return false;
     }
-    *hash = mr_hash(in->key.data, in->key.len, 0);
-    *key = mr_arena_copy(b->batch->ar, mr_buf_str(&in->key));
+    e->hash = mr_hash(in->key.data, in->key.len, 0);
+    e->key = mr_arena_copy(b->batch->ar, mr_buf_str(&in->key));
+    e->lane_key = lane_key;
     return true;
 }
 
@@ -308,7 +388,7 @@ static void fold_entry(struct build *b, struct mr_entry *e)
 {
     e->origin = b->origin;
     e->merged = 1;
-    e->lane = mr_lane_of(b->rel, e->hash, b->part->lanes);
+    e->lane = mr_lane_of(b->rel->target_table, e->lane_key, b->part->lanes);
     struct mr_fold *fold = mr_batch_fold(b->batch, b->rel);
     if (!is_skipped_lane(b, e->lane))
         mr_fold_add(fold, b->batch->ar, e);
@@ -321,30 +401,31 @@ static struct mr_field deleted_field(bool deleted)
     return f;
 }
 
-/* The delete of another row in the same step: the old key of a key change. */
-static bool fold_old_key(struct build *b, struct mr_fields old_key)
+/* What happens to the row of the old key: the judged fields from `start` on. */
+static bool build_old_key(struct build *b, size_t start, struct mr_entry *e)
 {
-    size_t start = b->in->judged_count;
-    if (!judge_all(b, old_key, 0, true))
-        return false;
-    struct mr_entry e = {.kind = MR_ROW_DELETE};
     struct mr_judged *all = b->in->judged;
+    size_t end = b->in->judged_count;
+    bool soft = b->rel->set->delete_mode == MR_DELETE_SOFT;
+    *e = (struct mr_entry){.kind = soft ? MR_ROW_UPSERT : MR_ROW_DELETE};
     b->in->judged = all + start; /* the key of these fields alone */
-    size_t count = b->in->judged_count - start;
-    bool ok = build_key(b, count, &e.hash, &e.key);
+    bool ok = build_key(b, end - start, e);
     b->in->judged = all;
-    if (ok) {
-        e.cells = make_cells(b, start, b->in->judged_count, false, &e.cell_count);
-        fold_entry(b, &e);
-    }
-    b->in->judged_count = start;
-    return ok;
+    if (!ok)
+        return false;
+    e->cells = make_cells(b, start, end, false, &e->cell_count);
+    int mark = soft ? mr_tracker_find(b->rel->tk, DELETED_PATH) : -1;
+    if (mark >= 0)
+        e->cells[mark] = mr_value_bool(true);
+    return true;
 }
 
 /* Under primary_key: [fields] the producer does not tell of key changes; the before image does. */
 static struct mr_fields old_key_of(struct build *b)
 {
     struct mr_fields none = {0};
+    if (b->rel->set->delete_mode == MR_DELETE_IGNORE)
+        return none;
     if (b->ev->old_key.count > 0)
         return b->ev->old_key;
     if (b->rel->set->key_mode != MR_KEY_FIELDS || b->ev->before.count == 0)
@@ -355,6 +436,8 @@ static struct mr_fields old_key_of(struct build *b)
     b->err = &ignored;
     bool ok = pick_fields(b, b->ev->before, none, none, &old);
     b->err = keep;
+    for (size_t i = 0; ok && i < old.count; i++)
+        ok = old.items[i].value.tag > MR_V_NULL; /* the image does not tell, and no row of the target has such a key */
     if (!ok)
         return none;
     struct mr_buf a = MR_BUF_INIT(1u << 20), c = MR_BUF_INIT(1u << 20);
@@ -387,19 +470,19 @@ static bool build_upsert(struct build *b, bool deleted_mark)
             return false;
     }
 
-    struct mr_entry e = {.kind = MR_ROW_UPSERT, .full = full};
     size_t end = b->in->judged_count;
-    if (!build_key(b, end, &e.hash, &e.key))
+    struct mr_fields old_key = deleted_mark ? (struct mr_fields){0} : old_key_of(b);
+    if (!judge_all(b, old_key, 0, true)) /* before any key is made: the old one may be of a wider type */
+        return false;
+    struct mr_entry e = {.kind = MR_ROW_UPSERT, .full = full}, old;
+    if (!build_key(b, end, &e) || (old_key.count > 0 && !build_old_key(b, end, &old)))
         return false;
     e.cells = make_cells(b, 0, end, full, &e.cell_count);
     null_removed(b, e.cells, e.cell_count);
-    struct mr_fields old_key = deleted_mark ? (struct mr_fields){0} : old_key_of(b);
-    if (old_key.count > 0) {
-        remember_key_types(b);
-        if (!fold_old_key(b, old_key))
-            return false;
-    }
+    e.is_new = ev->is_new && full && old_key.count == 0 && b->rel->set->delete_mode == MR_DELETE_HARD;
     remember_key_types(b);
+    if (old_key.count > 0)
+        fold_entry(b, &old);
     fold_entry(b, &e);
     return true;
 }
@@ -414,7 +497,7 @@ static bool build_delete(struct build *b)
         return false;
     struct mr_entry e = {.kind = MR_ROW_DELETE};
     size_t end = b->in->judged_count;
-    if (!build_key(b, end, &e.hash, &e.key))
+    if (!build_key(b, end, &e))
         return false;
     e.cells = make_cells(b, 0, end, false, &e.cell_count);
     remember_key_types(b);
@@ -473,7 +556,7 @@ static bool build_keyless(struct build *b)
             return false;
         }
     }
-    struct mr_entry e = {.kind = MR_ROW_APPEND, .full = true};
+    struct mr_entry e = {.kind = MR_ROW_APPEND, .full = !ev->partial};
     bool is_delete = ev->op == MR_OP_DELETE;
     struct mr_fields row = !is_delete ? ev->after : (struct mr_fields){0};
     if (is_delete && soft)
@@ -484,7 +567,13 @@ static bool build_keyless(struct build *b)
         struct mr_field mark = deleted_field(is_delete);
         if (soft && !judge(b, &mark, row.count + ev->meta.count, false))
             return false;
-        e.cells = make_cells(b, 0, b->in->judged_count, true, &e.cell_count);
+        if (mr_tracker_count(b->rel->tk) == 0) { /* later rows may bring columns; this one would be gone without a trace */
+            mr_fail_data(b->err, MR_CODE_NO_TABLE, "%.*s: the row has neither key nor value, and its table no column yet",
+                         MR_STR_FMT(b->rel->source_name));
+            b->outcome = MR_ROW_DEAD;
+            return false;
+        }
+        e.cells = make_cells(b, 0, b->in->judged_count, e.full, &e.cell_count);
     }
     if (!b->append_only && ev->before.count > 0) {
         bool can_match = build_match(b, ev->before, &e);
@@ -507,9 +596,23 @@ static bool is_foreign_key(const struct build *b)
     return !b->keyless && mr_tracker_key(b->rel->tk, &have) > 0 && !is_same_key(b, b->key.count);
 }
 
+static bool is_refused_table(const struct build *b)
+{
+    const char *why_z = mr_refusal_why(b->rel->refused, MR_REFUSED_TABLE, (struct mr_str){0});
+    if (why_z == NULL)
+        return false;
+    mr_fail_data(b->err, MR_CODE_REFUSED, "%.*s: there is no table for it in the target", MR_STR_FMT(b->rel->source_name));
+    mr_error_detail(b->err, "the target refused to create it: %s", why_z);
+    return true;
+}
+
 static bool build(struct build *b)
 {
     const struct mr_change *ev = b->ev;
+    if (is_refused_table(b)) {
+        b->outcome = MR_ROW_DEAD;
+        return false;
+    }
     enum mr_delete_mode mode = b->rel->set->delete_mode;
     if (ev->op == MR_OP_DELETE && mode == MR_DELETE_IGNORE) {
         b->batch->skipped++;
@@ -539,12 +642,12 @@ static void truncate_rel(struct build *b)
         return;
     }
     struct mr_fold *fold = mr_batch_fold(b->batch, b->rel);
-    if (fold->ordered && fold->count > 0) {
+    if (fold->ordered && fold->count > 0 && b->origin > 0) {
         b->outcome = MR_ROW_SPLIT;
         return;
     }
     if (!is_skipped_lane(b, 0)) {
-        mr_fold_truncate(fold);
+        mr_fold_truncate(fold, b->origin);
         b->batch->truncates++;
     }
 }
@@ -569,6 +672,8 @@ enum mr_row_outcome mr_rowbuild(struct mr_intake *in, struct mr_batch *batch, st
     bool ok = build(&b);
     if (!ok) {
         mr_tracker_row_rollback(rel->tk);
+        if (b.key_changed)
+            mr_tracker_set_key(rel->tk, b.key_before, b.key_before_count);
         batch->note_count = notes;
         return b.outcome;
     }

@@ -5,6 +5,9 @@
 #include <millrace/base/log.h>
 #include <millrace/base/time.h>
 
+#define LOCK_WAIT_MS 10000 /* of the main thread, which has an ear for a stop only in between */
+#define CALM_MS 10000 /* without trouble: the next one is a new one */
+
 static enum mr_status read_state(struct mr_engine *e, struct mr_error *err)
 {
     MR_TRY(e->sink_ops->prepare_control(e->control, err));
@@ -17,15 +20,18 @@ static enum mr_status read_state(struct mr_engine *e, struct mr_error *err)
 
 enum mr_status mr_engine_connect(struct mr_engine *e, struct mr_error *err)
 {
-    struct mr_sink_options opt = {.cfg = e->cfg, .application_z = "millrace control"};
-    e->sink_ops->destroy(e->control);
+    struct mr_sink_options opt = {.cfg = e->cfg, .application_z = "millrace control", .lock_wait_ms = LOCK_WAIT_MS};
+    if (mr_watch_set(e->watch, NULL))
+        e->sink_ops->destroy(e->control);
     e->control = e->intake.control = e->gate.control = NULL;
     struct mr_sink *sink = NULL;
     MR_TRY(e->sink_ops->connect(&opt, &sink, err));
     e->control = e->intake.control = e->gate.control = sink;
+    (void)mr_watch_set(e->watch, sink);
     enum mr_status status = read_state(e, err);
     if (status != MR_OK) {
-        e->sink_ops->destroy(sink);
+        if (mr_watch_set(e->watch, NULL))
+            e->sink_ops->destroy(sink);
         e->control = e->intake.control = e->gate.control = NULL;
         return status;
     }
@@ -47,11 +53,13 @@ void mr_engine_idle_poll(struct mr_engine *e, int timeout_ms)
     struct mr_record none[1];
     size_t count = 0;
     enum mr_poll_state state = MR_POLL_IDLE;
-    struct mr_error ignored = {0};
+    struct mr_error err = {0};
     if (!e->source_paused)
         e->source_ops->pause(e->source);
     e->source_paused = true;
-    enum mr_status status = e->source_ops->poll(e->source, ar, none, 0, 0, timeout_ms, &count, &state, &ignored);
+    enum mr_status status = e->source_ops->poll(e->source, ar, none, 0, 0, timeout_ms, &count, &state, &err);
+    if ((status == MR_E_CONFIG || status == MR_E_BUG) && e->fatal.status == MR_OK)
+        e->fatal = err; /* told once; everything else is told again by the next poll */
     if (status != MR_OK && timeout_ms > 0)
         mr_sleep_ms(timeout_ms);
     mr_arena_destroy(ar);
@@ -62,6 +70,15 @@ static bool connection_usable(struct mr_engine *e)
     return e->control != NULL && e->sink_ops->is_alive(e->control);
 }
 
+enum mr_status mr_engine_may_wait(const struct mr_engine *e, struct mr_error *err)
+{
+    if (mr_engine_stopping())
+        return mr_fail(err, MR_E_STOPPED, "stopped while waiting for the target");
+    if (e->must_return_ms != 0 && mr_monotonic_ms() > e->must_return_ms)
+        return mr_fail(err, MR_E_STOPPED, "the group does not wait any longer for a batch to be finished");
+    return MR_OK;
+}
+
 /* One round of waiting and connecting. */
 static enum mr_status wait_round(struct mr_engine *e, struct mr_error *err)
 {
@@ -69,8 +86,7 @@ static enum mr_status wait_round(struct mr_engine *e, struct mr_error *err)
     if (e->backoff.attempt == 1 || e->backoff.attempt % 10 == 0)
         mr_log_error(MR_LOG_WARN, "waiting for the target", err);
     for (int64_t left = ms; left > 0; left -= 100) {
-        if (mr_engine_stopping())
-            return mr_fail(err, MR_E_STOPPED, "stopped while waiting for the target");
+        MR_TRY(mr_engine_may_wait(e, err));
         mr_engine_idle_poll(e, (int)(left < 100 ? left : 100));
         mr_engine_progress(e);
     }
@@ -83,8 +99,12 @@ enum mr_status mr_engine_wait_target(struct mr_engine *e, struct mr_error *err)
 {
     int64_t since = mr_monotonic_ms();
     bool outer = !e->target_waiting;
+    if (e->shared.has_user && e->control != NULL && strcmp(err->code, MR_CODE_NO_RIGHTS) == 0)
+        return err->status = MR_E_CONFIG;
     e->target_waiting = true;
     enum mr_status status = MR_E_ENV;
+    if (e->control != NULL && since - e->last_wait_ms > CALM_MS)
+        mr_backoff_reset(&e->backoff);
     if (e->control == NULL && !e->was_connected && e->backoff.attempt == 0)
         status = mr_engine_connect(e, err); /* the very first: at once */
     while (status == MR_E_ENV || status == MR_E_BUSY) {
@@ -94,6 +114,7 @@ enum mr_status mr_engine_wait_target(struct mr_engine *e, struct mr_error *err)
         }
         status = wait_round(e, err);
     }
+    e->last_wait_ms = mr_monotonic_ms();
     if (outer)
         e->target_waiting = false;
     if (status == MR_E_BUSY)

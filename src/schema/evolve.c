@@ -183,7 +183,7 @@ static enum mr_status key_step(struct plan *plan, bool ours, struct mr_error *er
 /* Columns of the catalog that are none of ours count against the limit too. */
 static enum mr_status check_width(const struct plan *plan, struct mr_error *err)
 {
-    size_t width = plan->now->exists ? plan->now->column_count : 0;
+    size_t width = plan->now->exists ? plan->now->column_count + plan->now->gone_columns : 0;
     size_t max = plan->dialect->max_columns;
 
     for (size_t i = 0; i < plan->want->column_count; i++)

@@ -13,6 +13,7 @@
 
 #define MAX_NAME (64 * 1024)
 #define SUFFIX_LEN 9 /* _xxxxxxxx */
+#define MAX_PREFIXES 4
 
 struct entry {
     char *path;
@@ -25,6 +26,9 @@ struct entry {
 
 struct mr_names {
     const struct mr_dialect *dialect;
+    const char *const *reserved; /* whole names; NULL none */
+    char *prefixes[MAX_PREFIXES];
+    size_t prefix_count;
     struct mr_map *by_path;
     struct mr_map *by_name; /* key: folded name */
     struct mr_buf folded;   /* scratch: the last name folded */
@@ -32,17 +36,34 @@ struct mr_names {
     struct mr_buf trial;    /* scratch: the name on trial */
 };
 
-struct mr_names *mr_names_create(const struct mr_dialect *dialect)
+static struct mr_names *create(const struct mr_dialect *dialect, const char *const *reserved)
 {
     struct mr_names *names = mr_xcalloc(1, sizeof(*names));
 
     names->dialect = dialect;
+    names->reserved = reserved;
     names->by_path = mr_map_create();
     names->by_name = mr_map_create();
     names->folded = MR_BUF_INIT(MAX_NAME);
     names->clean = MR_BUF_INIT(MAX_NAME);
     names->trial = MR_BUF_INIT(MAX_NAME);
     return names;
+}
+
+struct mr_names *mr_names_create(const struct mr_dialect *dialect)
+{
+    return create(dialect, dialect->reserved_columns);
+}
+
+struct mr_names *mr_names_create_tables(const struct mr_dialect *dialect)
+{
+    return create(dialect, NULL);
+}
+
+void mr_names_forbid(struct mr_names *names, const char *prefix_z)
+{
+    if (names->prefix_count < MAX_PREFIXES)
+        names->prefixes[names->prefix_count++] = mr_xstrndup(prefix_z, strlen(prefix_z));
 }
 
 static void entry_destroy(void *ptr)
@@ -58,6 +79,8 @@ void mr_names_destroy(struct mr_names *names)
 {
     if (!names)
         return;
+    for (size_t i = 0; i < names->prefix_count; i++)
+        mr_xfree(names->prefixes[i]);
     mr_map_destroy(names->by_path, NULL);
     mr_map_destroy(names->by_name, entry_destroy);
     mr_buf_free(&names->folded);
@@ -113,7 +136,17 @@ bool mr_names_take(struct mr_names *names, struct mr_str path, struct mr_str nam
     return true;
 }
 
-/* A name that the target's parser takes: no NUL, no bytes that are no UTF-8, not empty. */
+static bool has_forbidden_prefix(const struct mr_names *names, struct mr_str name)
+{
+    for (size_t i = 0; i < names->prefix_count; i++) {
+        size_t len = strlen(names->prefixes[i]);
+        if (name.len >= len && mr_str_eq_nocase(mr_str_of(name.ptr, len), mr_str_z(names->prefixes[i])))
+            return true;
+    }
+    return false;
+}
+
+/* A name that the target's parser takes: no NUL, no bytes that are no UTF-8, not empty, not one of the target's own. */
 static void sanitise(struct mr_names *names, struct mr_str wanted)
 {
     struct mr_buf *out = &names->clean;
@@ -136,11 +169,19 @@ static void sanitise(struct mr_names *names, struct mr_str wanted)
         out->data[i - 1] = '_';
     if (out->len == 0)
         mr_buf_append_char(out, '_');
+    if (has_forbidden_prefix(names, mr_buf_str(out))) {
+        mr_buf_clear(&names->trial);
+        mr_buf_append_char(&names->trial, '_');
+        mr_buf_append_str(&names->trial, mr_buf_str(out));
+        mr_buf_clear(out);
+        mr_buf_append_str(out, mr_buf_str(&names->trial));
+        out->overflow = false;
+    }
 }
 
 static bool is_reserved(const struct mr_names *names, struct mr_str name)
 {
-    const char *const *word = names->dialect->reserved_columns;
+    const char *const *word = names->reserved;
 
     for (; word && *word; word++)
         if (mr_name_same(names->dialect, name, mr_str_z(*word)))

@@ -84,6 +84,7 @@ void mr_tracker_destroy(struct mr_tracker *tk)
     mr_xfree(tk->undo);
     mr_xfree(tk->touched);
     mr_tk_catalog_clear(tk);
+    mr_tk_refusals_clear(tk);
     mr_map_destroy(tk->catalog, NULL);
     mr_map_destroy(tk->by_path, NULL);
     mr_names_destroy(tk->names);
@@ -193,6 +194,7 @@ uint32_t mr_tk_add_column(struct mr_tracker *tk, struct mr_str path, struct mr_s
     col->pub.is_key = is_key || mr_tk_is_key_path(tk, path);
     col->pub.first = mr_tk_place(tk);
     col->pub.widened = (struct mr_place){.topic = MR_STR("")};
+    col->alter_refused = mr_tk_refused_alter(tk, path);
     mr_tk_adopt(tk, col);
     tk->changed = true;
     return append(tk, col);
@@ -202,6 +204,8 @@ void mr_tk_remove_last(struct mr_tracker *tk)
 {
     struct mr_tk_column *col = tk->columns[--tk->count];
 
+    if (col->in_catalog)
+        tk->catalog_ours--;
     mr_map_remove(tk->by_path, col->pub.path);
     mr_names_release(tk->names, col->pub.name);
     destroy_column(col);
@@ -335,6 +339,12 @@ void mr_tracker_saved(struct mr_tracker *tk)
 {
     for (size_t i = 0; i < tk->count; i++)
         tk->columns[i]->pub.dirty = false;
+    tk->beyond_double = false;
+}
+
+bool mr_tracker_beyond_double(const struct mr_tracker *tk)
+{
+    return tk->beyond_double;
 }
 
 bool mr_tracker_changed(const struct mr_tracker *tk)

@@ -76,6 +76,8 @@ void mr_tk_adopt(struct mr_tracker *tk, struct mr_tk_column *col)
     if (!entry)
         return;
     set_native(col, entry->native);
+    col->in_catalog = true;
+    tk->catalog_ours++;
     if (!tk->dialect->native_holds(entry->native, col->pub.type))
         respect(col, entry->type);
     col->met = col->pub.type;
@@ -185,11 +187,15 @@ void mr_tracker_meet_catalog(struct mr_tracker *tk, const struct mr_catalog_tabl
 {
     remember_catalog(tk, now);
     tk->exists = now->exists;
+    tk->catalog_width = now->exists ? now->column_count + now->gone_columns : 0;
+    tk->catalog_ours = 0;
     tk->has_foreign_keys = now->exists && now->has_foreign_keys;
     tk->has_other_unique = now->exists && other_unique(tk, now);
     for (size_t i = 0; i < tk->count; i++) {
         struct mr_tk_column *col = tk->columns[i];
         int found = now->exists ? mr_catalog_find(tk->dialect, now, col->pub.name) : -1;
+        col->in_catalog = found >= 0;
+        tk->catalog_ours += col->in_catalog;
         if (found >= 0) {
             meet_column(tk, col, &now->columns[found], notes);
         } else {

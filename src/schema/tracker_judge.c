@@ -83,7 +83,8 @@ static struct mr_type needed_type(const struct mr_tk_judge *j)
 
 static bool may_alter(const struct mr_tk_judge *j, struct mr_type to)
 {
-    return j->tk->cfg->evolve != MR_EVOLVE_ADD || !mr_tk_needs_alter(j->tk, j->col, to);
+    bool is_ruled_out = j->tk->cfg->evolve == MR_EVOLVE_ADD || j->col->alter_refused != NULL;
+    return !is_ruled_out || !mr_tk_needs_alter(j->tk, j->col, to);
 }
 
 static bool is_fixed(const struct mr_tk_column *col)
@@ -174,6 +175,26 @@ static size_t max_columns(const struct mr_tracker *tk)
     return max > 0 && max < MR_TABLE_MAX_COLUMNS ? max : MR_TABLE_MAX_COLUMNS;
 }
 
+/* May the table keep the column that has just been added? One that the target has already needs nothing. Those that are none of ours count, and in
+ * PostgreSQL those that have been dropped. */
+static bool may_keep_new(struct mr_tk_judge *j, uint32_t column, struct mr_tk_mark before)
+{
+    struct mr_tracker *tk = j->tk;
+
+    if (tk->columns[column]->in_catalog)
+        return true;
+    const char *why_z = mr_tk_refused_new(tk, tk->columns[column]->pub.path);
+    bool has_room = tk->catalog_width + tk->count - tk->catalog_ours <= max_columns(tk);
+    if (!why_z && has_room)
+        return true;
+    mr_tk_undo_to(tk, before);
+    if (why_z)
+        mr_tk_tell_no_column(j, why_z);
+    else
+        mr_tk_tell_too_many(j, max_columns(tk));
+    return false;
+}
+
 /* The value goes to `name__type`. */
 static enum mr_verdict to_variant(struct mr_tk_judge *j, struct mr_type needed)
 {
@@ -185,12 +206,11 @@ static enum mr_verdict to_variant(struct mr_tk_judge *j, struct mr_type needed)
     struct mr_str path = mr_arena_printf(j->ar, "%.*s" MR_VARIANT_MARK "%s", MR_STR_FMT(j->field->path), text);
     int found = mr_tk_find(tk, path);
     if (found < 0) {
-        if (tk->count >= max_columns(tk)) {
-            mr_tk_tell_too_many(j, max_columns(tk));
-            return MR_VERDICT_DEAD;
-        }
         struct mr_str wanted = mr_arena_printf(j->ar, "%.*s__%s", MR_STR_FMT(j->col->pub.name), text);
+        struct mr_tk_mark before = mr_tk_mark(tk);
         found = (int)mr_tk_add_column(tk, path, wanted, type, false);
+        if (!may_keep_new(j, (uint32_t)found, before))
+            return MR_VERDICT_DEAD;
     }
     const struct mr_tk_column *col = tk->columns[found];
     if (col->unwritable || !(mr_type_accepts(col->pub.type, j->v) || is_trusted_float(j, col->pub.type))) {
@@ -421,13 +441,12 @@ static enum mr_verdict make_column(struct mr_tk_judge *j)
         mr_tk_tell_long_path(j);
         return MR_VERDICT_DEAD;
     }
-    if (tk->count >= max_columns(tk)) {
-        mr_tk_tell_too_many(j, max_columns(tk));
-        return MR_VERDICT_DEAD;
-    }
     struct mr_str delimiter = mr_str_z(tk->cfg->flatten_delimiter);
     struct mr_str wanted = mr_path_column_name(j->field->path, delimiter, j->ar);
+    struct mr_tk_mark before = mr_tk_mark(tk);
     j->index = mr_tk_add_column(tk, j->field->path, wanted, first_type(j), j->is_key);
+    if (!may_keep_new(j, j->index, before))
+        return MR_VERDICT_DEAD;
     j->col = tk->columns[j->index];
     j->is_key |= j->col->pub.is_key;
     return MR_VERDICT_OK;

@@ -53,15 +53,22 @@ void mr_tk_tell_misfit(struct mr_tk_judge *j, struct mr_type value_type, enum mr
     struct mr_str path = shown_path(j);
     struct mr_str native = col->native.len > SHOWN_PATH ? mr_str_of(col->native.ptr, SHOWN_PATH) : col->native;
     char have[TYPE_TEXT], needed[TYPE_TEXT];
+    bool is_refused = reason == MR_TK_EVOLVE && col->alter_refused;
 
     (void)mr_fail_data(j->err, code, "%.*s: field \"%.*s\": a value of type %s does not fit the column of type %s%s",
                        MR_STR_FMT(j->tk->label), MR_STR_FMT(path), mr_type_text(value_type, needed),
-                       mr_type_text(col->pub.type, have), why[reason]);
+                       mr_type_text(col->pub.type, have), is_refused ? "" : why[reason]);
+    if (is_refused)
+        mr_error_detail(j->err, "the target refused to alter the column: %s", col->alter_refused);
     set_field(j);
-    if (native.len > 0)
+    if (native.len > 0 && !is_refused)
         mr_error_detail(j->err, "column \"%.*s\" is %.*s in the target", MR_STR_FMT(col->pub.name), MR_STR_FMT(native));
     switch (reason) {
     case MR_TK_EVOLVE:
+        if (is_refused) {
+            mr_error_hint(j->err, "remove what stands in the way, start Millrace again, and run `millrace dead-letters replay`");
+            break;
+        }
         mr_error_hint(j->err, "set target.evolve: full, or types.policies.\"%.*s.%.*s\": variant", MR_STR_FMT(j->tk->label),
                       MR_STR_FMT(path));
         break;
@@ -69,6 +76,15 @@ void mr_tk_tell_misfit(struct mr_tk_judge *j, struct mr_type value_type, enum mr
         mr_error_hint(j->err, "set types.policies.\"%.*s.%.*s\": widen", MR_STR_FMT(j->tk->label), MR_STR_FMT(path));
         break;
     case MR_TK_BY_HAND:
+        if (j->is_key)
+            mr_error_hint(j->err, "alter the column in the target");
+        else
+            mr_error_hint(j->err,
+                          "to have values read as the column's type, set types.columns.\"%.*s.%.*s\": %s; else alter the column in "
+                          "the target, or set types.policies.\"%.*s.%.*s\": variant (or \"null\")",
+                          MR_STR_FMT(j->tk->label), MR_STR_FMT(path), mr_type_text(col->pub.type, have), MR_STR_FMT(j->tk->label),
+                          MR_STR_FMT(path));
+        break;
     case MR_TK_UNWRITABLE:
         mr_error_hint(j->err, "alter the column in the target, or set types.policies.\"%.*s.%.*s\": variant (or \"null\")",
                       MR_STR_FMT(j->tk->label), MR_STR_FMT(path));
@@ -130,6 +146,16 @@ void mr_tk_tell_too_many(struct mr_tk_judge *j, size_t max)
                        MR_STR_FMT(j->tk->label), MR_STR_FMT(path), max + 1, j->tk->dialect->name, max);
     set_field(j);
     mr_error_hint(j->err, "set unwrap.flatten.struct: false to keep nested documents in one column");
+}
+
+void mr_tk_tell_no_column(struct mr_tk_judge *j, const char *why_z)
+{
+    struct mr_str path = shown_path(j);
+
+    (void)mr_fail_data(j->err, MR_CODE_REFUSED, "%.*s: field \"%.*s\" has no column", MR_STR_FMT(j->tk->label), MR_STR_FMT(path));
+    mr_error_detail(j->err, "the target refused to add it: %s", why_z);
+    set_field(j);
+    mr_error_hint(j->err, "remove what stands in the way, start Millrace again, and run `millrace dead-letters replay`");
 }
 
 void mr_tk_tell_long_path(struct mr_tk_judge *j)

@@ -26,6 +26,8 @@ struct mr_tk_column {
     bool unwritable;          /* the catalog's type is none of ours and cannot hold the values */
     bool is_variant;
     bool config_refused;      /* types.columns asks for a type that does not hold what the column holds */
+    bool in_catalog;          /* counted among the catalog's columns */
+    const char *alter_refused; /* why the target does not alter the column, NULL: it does */
 };
 
 /* What a refused row must put back. */
@@ -70,7 +72,11 @@ struct mr_tracker {
     size_t topic_count, topic_cap;
 
     struct mr_map *catalog; /* struct mr_tk_catalog_column by folded name */
+    size_t catalog_width;   /* the catalog's columns, those that are gone and still count among them */
+    size_t catalog_ours;    /* columns of ours among them */
+    struct mr_map *refused; /* what the target has refused → its words (owned); NULL none */
     bool exists, has_foreign_keys, has_other_unique;
+    bool beyond_double; /* see mr_tracker_beyond_double */
 
     struct mr_tk_hints hints[2]; /* by field position; [1]: key members */
     struct mr_place place;       /* of the row at hand; topic borrowed */
@@ -120,6 +126,13 @@ void mr_tk_set_type(struct mr_tracker *tk, uint32_t column, struct mr_type type)
 /* The kind that a field's value shows, for the counts. */
 enum mr_type_kind mr_tk_shown(const struct mr_field *field);
 
+/* --- tracker_refusal.c --- */
+/* Why there can be no column for this path, NULL if there can. */
+const char *mr_tk_refused_new(const struct mr_tracker *tk, struct mr_str path);
+/* Why the column of this path keeps its type, NULL if it need not. */
+const char *mr_tk_refused_alter(const struct mr_tracker *tk, struct mr_str path);
+void mr_tk_refusals_clear(struct mr_tracker *tk);
+
 /* --- tracker_judge.c --- */
 enum mr_verdict mr_tk_judge(struct mr_tk_judge *j, uint32_t *column, int *nulled, struct mr_value *value);
 
@@ -133,7 +146,7 @@ void mr_tk_catalog_clear(struct mr_tracker *tk);
 enum mr_tk_reason {
     MR_TK_CONFLICT,   /* the types do not join */
     MR_TK_STRICT,     /* it would be a widening, and the policy is strict */
-    MR_TK_EVOLVE,     /* it would need ALTER TYPE under evolve: add */
+    MR_TK_EVOLVE,     /* it would need ALTER TYPE under evolve: add, or the target refuses it */
     MR_TK_BY_HAND,    /* the column's type was set by hand in the target */
     MR_TK_CONFIGURED, /* the type is set in types.columns */
     MR_TK_UNWRITABLE, /* the catalog's type is none of ours */
@@ -145,6 +158,7 @@ void mr_tk_tell_invalid(struct mr_tk_judge *j);
 void mr_tk_tell_refused(struct mr_tk_judge *j); /* the target cannot hold it: err is filled already */
 void mr_tk_tell_too_many(struct mr_tk_judge *j, size_t max);
 void mr_tk_tell_long_path(struct mr_tk_judge *j);
+void mr_tk_tell_no_column(struct mr_tk_judge *j, const char *why_z);
 /* The policy said `fail`: where it happened joins the message. */
 void mr_tk_tell_place(struct mr_tk_judge *j);
 

@@ -77,6 +77,15 @@ void mr_tk_count(struct mr_tracker *tk, uint32_t column, enum mr_type_kind kind)
     count_kind(tk, tk->columns[column], column, kind);
 }
 
+/* What decides whether an int64 column may become float64 must be known before it is needed. */
+static void watch_exactness(struct mr_tracker *tk, const struct mr_tk_column *col, uint64_t before)
+{
+    if (col->pub.type.kind != MR_T_INT64 || before > EXACT_IN_DOUBLE || col->pub.facts.max_abs <= EXACT_IN_DOUBLE)
+        return;
+    tk->beyond_double = true;
+    tk->changed = true;
+}
+
 void mr_tk_learn(struct mr_tracker *tk, uint32_t column, const struct mr_facts *facts)
 {
     struct mr_facts *have = &tk->columns[column]->pub.facts;
@@ -88,8 +97,10 @@ void mr_tk_learn(struct mr_tracker *tk, uint32_t column, const struct mr_facts *
         sum.has_special == have->has_special && sum.has_fraction == have->has_fraction &&
         sum.has_negative_time == have->has_negative_time && sum.has_inexact == have->has_inexact)
         return;
+    uint64_t before = have->max_abs;
     remember(tk, column);
     *have = sum;
+    watch_exactness(tk, tk->columns[column], before);
 }
 
 void mr_tk_set_type(struct mr_tracker *tk, uint32_t column, struct mr_type type)
@@ -168,10 +179,12 @@ static void learn_whole(struct mr_tracker *tk, uint32_t column, uint64_t abs)
 {
     struct mr_facts *facts = &tk->columns[column]->pub.facts;
     uint32_t digits = 1;
+    uint64_t before = facts->max_abs;
 
     remember(tk, column);
     facts->max_abs = abs;
     facts->has_inexact |= abs > MR_EXACT_IN_DOUBLE;
+    watch_exactness(tk, tk->columns[column], before);
     for (; abs >= 10; abs /= 10)
         digits++;
     if (digits > facts->int_digits)

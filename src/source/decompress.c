@@ -6,6 +6,7 @@
 
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -230,6 +231,11 @@ static enum mr_status unzstd_some(struct mr_bytes *in, char *out, size_t cap, si
 
     in->pos = from.pos;
     *len = to.pos;
+    if (ZSTD_getErrorCode(rc) == ZSTD_error_frameParameter_windowTooLarge) {
+        enum mr_status status = mr_fail(err, MR_E_CONFIG, "%s: compressed with a window of more than 128 MiB (zstd --long)", in->name_z);
+        mr_error_hint(err, "decompress it first: zstd -dc --long=31 FILE | millrace backfill -");
+        return status;
+    }
     if (ZSTD_isError(rc))
         return mr_fail_data(err, MR_CODE_BAD_LINE, "%s: corrupt zstd data near byte %llu: %s",
                             in->name_z, (unsigned long long)mr_bytes_offset(in),

@@ -228,8 +228,12 @@ static enum mr_status check_end(struct mr_source *src, enum mr_lines_state state
     if (state == MR_LINES_CUT && (src->bounded || file->is_stream)) {
         mr_fail(err, MR_E_CONFIG, "%s: the compressed data ends in the middle, after line %lld",
                 mr_file_shown(file), (long long)src->line);
-        mr_error_hint(err, "the file is incomplete; once it is whole, start again: reading goes on "
-                           "where it stopped");
+        if (file->is_stream)
+            mr_error_hint(err, "what came before that place is loaded; the whole input can be sent again and goes on there only "
+                               "if --id NAME was given both times");
+        else
+            mr_error_hint(err, "the file is incomplete; once it is whole, start again: reading goes on "
+                               "where it stopped");
         return MR_E_CONFIG;
     }
     if (state == MR_LINES_CUT)
@@ -299,6 +303,9 @@ enum mr_status mr_file_read_current(struct mr_source *src, struct mr_file_poll *
                 take_line(src, &line, call);
                 file->want = src->line;
             }
+            break;
+        case MR_LINES_MORE:
+            step = SKIP_STEP - 1; /* look at the clock */
             break;
         case MR_LINES_WAIT:
             *outcome = MR_FILE_OUT_WAIT;

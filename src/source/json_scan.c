@@ -1,5 +1,8 @@
-/* The scanner of record lines. Strings are most of a line, so they are walked eight bytes at a time. */
+/* The scanner of record lines. Nested values are most of a line, so they are walked in blocks of 64 bytes, and other strings eight bytes
+ * at a time. */
 #include "json_scan.h"
+
+#include "json_mask.h"
 
 #include <millrace/base/utf8.h>
 
@@ -87,33 +90,98 @@ static bool scan_string(struct mr_scan *sc, struct mr_str *text, bool *is_escape
     return true;
 }
 
-/* An object or array as a whole: only depth and strings matter here. Which bracket closes which is the decoder's business. */
-static bool scan_nested(struct mr_scan *sc, struct mr_scan_value *out)
-{
-    const char *start = sc->pos;
-    size_t depth = 0;
+/* An object or array that is being stepped over. */
+struct nesting {
+    size_t depth;
+    bool has_blanks;
+    bool is_inside; /* of a string */
+};
 
-    out->has_blanks = false;
+/* Through these brackets, which all stand outside strings; the end of the value if it lies among them. */
+static inline const char *through_brackets(const char *block, uint64_t opens, uint64_t closes, size_t *depth)
+{
+    for (uint64_t left = opens | closes; left != 0; left &= left - 1) {
+        if (opens & left & (UINT64_C(0) - left))
+            ++*depth;
+        else if (--*depth == 0)
+            return block + __builtin_ctzll(left) + 1;
+    }
+    return NULL;
+}
+
+/* Whole blocks, up to the one in which the value ends (whose end is returned), or as far as there are any. A backslash outside a string is no
+ * JSON and stops the walk: what it means is said byte by byte. */
+static const char *walk_blocks(struct mr_scan *sc, struct nesting *n)
+{
+    uint64_t is_escaped = 0;
+
+    while ((size_t)(sc->end - sc->pos) >= MR_JSON_BLOCK) {
+        struct mr_json_mask m = mr_json_mask_of(sc->pos);
+        uint64_t was_escaped = is_escaped;
+        uint64_t quotes = m.quotes & ~mr_json_mask_escaped(m.backslashes, &is_escaped);
+        uint64_t inside = mr_json_mask_inside(quotes) ^ (n->is_inside ? UINT64_MAX : 0);
+
+        if (m.backslashes & ~inside) {
+            sc->pos += was_escaped;
+            return NULL;
+        }
+        const char *end = through_brackets(sc->pos, m.opens & ~inside, m.closes & ~inside, &n->depth);
+        if (end) {
+            uint64_t before = UINT64_MAX >> (64 - (end - sc->pos));
+            n->has_blanks = n->has_blanks || (m.blanks & ~inside & before) != 0;
+            return end;
+        }
+        n->has_blanks = n->has_blanks || (m.blanks & ~inside) != 0;
+        n->is_inside = inside >> 63;
+        sc->pos += MR_JSON_BLOCK;
+    }
+    if (is_escaped && sc->pos < sc->end)
+        sc->pos++;
+    return NULL;
+}
+
+/* The rest, byte by byte. */
+static const char *walk_bytes(struct mr_scan *sc, struct nesting *n)
+{
+    struct mr_str text;
+    bool is_escaped;
+
+    if (n->is_inside && !scan_string(sc, &text, &is_escaped))
+        return NULL;
     while (sc->pos < sc->end) {
         char c = *sc->pos++;
-        struct mr_str text;
-        bool is_escaped;
 
         if (c == '"') {
             if (!scan_string(sc, &text, &is_escaped))
-                return false;
+                return NULL;
         } else if (c == '{' || c == '[') {
-            depth++;
+            n->depth++;
         } else if (c == '}' || c == ']') {
-            if (--depth == 0) {
-                out->text = mr_str_of(start, (size_t)(sc->pos - start));
-                return true;
-            }
+            if (--n->depth == 0)
+                return sc->pos;
         } else if (is_blank(c)) {
-            out->has_blanks = true;
+            n->has_blanks = true;
         }
     }
-    return expect(sc, "the end of an object or array");
+    expect(sc, "the end of an object or array");
+    return NULL;
+}
+
+/* An object or array as a whole: only depth and strings matter here. Which bracket closes which is the decoder's business. */
+static bool scan_nested(struct mr_scan *sc, struct mr_scan_value *out)
+{
+    const char *start = sc->pos++;
+    struct nesting n = {.depth = 1};
+    const char *end = walk_blocks(sc, &n);
+
+    if (!end)
+        end = walk_bytes(sc, &n);
+    if (!end)
+        return false;
+    sc->pos = end;
+    out->has_blanks = n.has_blanks;
+    out->text = mr_str_of(start, (size_t)(end - start));
+    return true;
 }
 
 static bool scan_scalar(struct mr_scan *sc, struct mr_scan_value *out)

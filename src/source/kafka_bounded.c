@@ -172,8 +172,10 @@ static enum mr_status assign_all(struct mr_source *src, struct mr_error *err)
     int64_t *positions = mr_xcalloc(src->part_count + 1, sizeof(*positions));
     enum mr_status status;
 
-    for (size_t i = 0; i < src->part_count; i++)
+    for (size_t i = 0; i < src->part_count; i++) {
         parts[i] = &src->parts[i]->part;
+        positions[i] = MR_POSITION_NONE;
+    }
     status = src->listener->assigned(src->listener->ctx, parts, src->part_count, positions, err);
     if (status == MR_OK) {
         rd_kafka_topic_partition_list_t *list;

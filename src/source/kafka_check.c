@@ -63,8 +63,8 @@ static void tell_topics(struct mr_source *src, const rd_kafka_metadata_t *md, mr
 {
     char text[512];
 
-    snprintf(text, sizeof(text), "%s answers (%d broker%s, %d topics)", src->cfg->kafka_brokers, md->broker_cnt,
-             md->broker_cnt == 1 ? "" : "s", md->topic_cnt);
+    snprintf(text, sizeof(text), "%s answers (%d broker%s, %d topic%s)", src->cfg->kafka_brokers, md->broker_cnt,
+             md->broker_cnt == 1 ? "" : "s", md->topic_cnt, md->topic_cnt == 1 ? "" : "s");
     fn(ctx, &(struct mr_finding){.subject_z = "source", .text = mr_str_z(text)});
     for (size_t i = 0; i < src->cfg->kafka_topics.count; i++) {
         const char *wanted_z = src->cfg->kafka_topics.items[i];

@@ -109,14 +109,17 @@ static void assigned(struct mr_source *src, rd_kafka_topic_partition_list_t *lis
     /* Where to begin without a stored position first: it may fail, and then the listener need not know. */
     enum mr_status status = mr_kafka_start_offsets(src, list, &src->failed);
 
+    for (int i = 0; i < list->cnt; i++)
+        positions[i] = status == MR_OK && list->elems[i].offset >= 0 ? list->elems[i].offset : MR_POSITION_NONE;
     if (status == MR_OK && list->cnt > 0)
         status = src->listener->assigned(src->listener->ctx, parts, (size_t)list->cnt, positions,
                                          &src->failed);
     if (status == MR_OK) {
         begin_at(src, list, positions);
         tell_assigned(src, list);
-        if (src->paused && list->cnt > 0)
-            rd_kafka_pause_partitions(src->rk, list);
+        /* librdkafka keeps a partition paused over being revoked and assigned anew (test_partitions_are_taken_while_the_batches_wait). */
+        if (list->cnt > 0)
+            (void)(src->paused ? rd_kafka_pause_partitions(src->rk, list) : rd_kafka_resume_partitions(src->rk, list));
     } else {
         src->failed.status = status;
         refuse_assignment(src);
@@ -157,6 +160,9 @@ void mr_kafka_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code,
     mr_kafka_contact(src);
     switch (code) {
     case RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS:
+        if (list->cnt == 0 && !src->closing && !(src->was_assigned && is_cooperative(rk)))
+            mr_log(MR_LOG_INFO, "the consumer group has no partition for this instance; it stands by", MR_KV_Z("group", src->cfg->kafka_group));
+        src->was_assigned = true;
         if (src->closing)
             tell_assigned(src, list); /* given and taken in one breath: nobody reads it */
         else

@@ -114,36 +114,41 @@ void mr_kafka_forget_in_hand(struct mr_source *src)
     call->count = kept;
 }
 
-enum mr_status mr_kafka_start_offsets(struct mr_source *src, rd_kafka_topic_partition_list_t *list,
-                                      struct mr_error *err)
+/* Times to offsets (OFFSET_END counts as a time: the end as it is now). One question to the brokers. */
+static enum mr_status resolve(struct mr_source *src, rd_kafka_topic_partition_list_t *list, struct mr_error *err)
 {
-    rd_kafka_resp_err_t code;
+    rd_kafka_resp_err_t code = rd_kafka_offsets_for_times(src->rk, list, MR_KAFKA_REQUEST_MS);
 
-    for (int i = 0; i < list->cnt; i++) {
-        switch (src->cfg->kafka_start) {
-        case MR_START_EARLIEST:
-            list->elems[i].offset = RD_KAFKA_OFFSET_BEGINNING;
-            break;
-        case MR_START_LATEST:
-            list->elems[i].offset = RD_KAFKA_OFFSET_END;
-            break;
-        case MR_START_TIME:
-            list->elems[i].offset = src->cfg->kafka_start_ms;
-            break;
-        }
-    }
-    if (src->cfg->kafka_start != MR_START_TIME || list->cnt == 0)
-        return MR_OK;
-    code = rd_kafka_offsets_for_times(src->rk, list, MR_KAFKA_REQUEST_MS);
     for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
         code = list->elems[i].err;
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         return mr_kafka_fail(err, code, "cannot find the offsets of source.kafka.start", NULL);
-    /* Nothing as young as that: the end. */
+    return MR_OK;
+}
+
+enum mr_status mr_kafka_start_offsets(struct mr_source *src, rd_kafka_topic_partition_list_t *list,
+                                      struct mr_error *err)
+{
+    bool is_earliest = src->cfg->kafka_start == MR_START_EARLIEST, is_time = src->cfg->kafka_start == MR_START_TIME;
+
+    for (int i = 0; i < list->cnt; i++)
+        list->elems[i].offset = is_earliest ? RD_KAFKA_OFFSET_BEGINNING : is_time ? src->cfg->kafka_start_ms : RD_KAFKA_OFFSET_END;
+    if (is_earliest || list->cnt == 0)
+        return MR_OK;
+    if (is_time)
+        MR_TRY(resolve(src, list, err));
+    /* The end, or nothing as young as that time. The end of this moment: at the next start it would be another. */
+    rd_kafka_topic_partition_list_t *at_end = rd_kafka_topic_partition_list_new(list->cnt);
+    enum mr_status status = MR_OK;
     for (int i = 0; i < list->cnt; i++)
         if (list->elems[i].offset < 0)
-            list->elems[i].offset = RD_KAFKA_OFFSET_END;
-    return MR_OK;
+            rd_kafka_topic_partition_list_add(at_end, list->elems[i].topic, list->elems[i].partition)->offset = RD_KAFKA_OFFSET_END;
+    if (at_end->cnt > 0)
+        status = resolve(src, at_end, err);
+    for (int i = 0; status == MR_OK && i < at_end->cnt; i++)
+        rd_kafka_topic_partition_list_find(list, at_end->elems[i].topic, at_end->elems[i].partition)->offset = at_end->elems[i].offset;
+    rd_kafka_topic_partition_list_destroy(at_end);
+    return status;
 }
 
 void mr_kafka_parts_free(struct mr_source *src)

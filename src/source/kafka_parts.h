@@ -48,6 +48,8 @@ struct mr_source {
     bool paused;
     bool closing;
     bool read_committed;
+    bool was_assigned; /* the group has given an assignment once, be it an empty one */
+    bool told_group;   /* that this takes a while has been said */
     rd_kafka_t *rk;
 
     struct mr_kafka_part **parts; /* by index, never removed */

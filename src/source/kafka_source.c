@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define CLOSE_MS 5000 /* leaving the group must not hold up the end */
+#define GROUP_MS 5000 /* longer than a group that waits for nobody needs */
 
 /* ---- Records ---- */
 
@@ -131,6 +132,16 @@ static enum mr_status rejoin(struct mr_source *src, struct mr_error *err)
     return mr_kafka_subscribe(src, err);
 }
 
+/* After a kill the group waits for the dead member first, and a start that says nothing for so long looks like one that hangs. */
+static void tell_group(struct mr_source *src)
+{
+    if (src->bounded || src->was_assigned || src->told_group || mr_monotonic_ms() - src->created_ms < GROUP_MS)
+        return;
+    src->told_group = true;
+    mr_log(MR_LOG_INFO, "waiting for the consumer group to give out partitions", MR_KV_Z("group", src->cfg->kafka_group),
+           MR_KV_Z("note", "an instance that was killed keeps its partitions for session.timeout.ms (45 s unless set)"));
+}
+
 static enum mr_status gather(struct mr_source *src, size_t max_bytes, int64_t deadline_ms,
                              enum mr_poll_state *state, struct mr_error *err)
 {
@@ -166,8 +177,10 @@ static enum mr_status gather(struct mr_source *src, size_t max_bytes, int64_t de
     }
     if (src->failed.status != MR_OK)
         return take_failure(src, err);
-    if (!came && !src->held)
+    if (!came && !src->held) {
         MR_TRY(mr_kafka_check_contact(src, err));
+        tell_group(src);
+    }
     if (src->bounded && mr_kafka_all_done(src))
         *state = MR_POLL_END;
     return MR_OK;
@@ -273,6 +286,21 @@ static void leave(struct mr_source *src)
     rd_kafka_queue_destroy(queue);
 }
 
+/* librdkafka before 2.3.0 aborts the process when a client with the cooperative assignor is destroyed before its first assignment (its issue
+ * 4312). Such a client has left the group by then; what it holds is left to the end of the process. */
+static bool destroying_aborts(const struct mr_source *src)
+{
+    const struct mr_pairs *props = &src->cfg->kafka_properties;
+
+    if (rd_kafka_version() >= 0x02030000 || src->bounded || src->was_assigned)
+        return false;
+    for (size_t i = 0; i < props->count; i++)
+        if (strcmp(props->items[i].key, "partition.assignment.strategy") == 0 &&
+            strstr(props->items[i].value, "cooperative"))
+            return true;
+    return false;
+}
+
 static void kafka_destroy(struct mr_source *src)
 {
     if (!src)
@@ -286,6 +314,8 @@ static void kafka_destroy(struct mr_source *src)
             revoke_bounded(src);
         mr_kafka_commit_due(src, true);
         leave(src);
+        if (destroying_aborts(src))
+            return;
         rd_kafka_destroy_flags(src->rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
     }
     mr_kafka_parts_free(src);

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define WINDOW_BYTES ((size_t)256 * 1024)
+/* So much is read at a time without coming to a line's end: then the caller has a look at the clock. */
+#define STEP_BYTES ((size_t)16 * 1024 * 1024)
 
 struct mr_lines {
     struct mr_bytes *in;
@@ -103,6 +105,8 @@ static void give(struct mr_lines *ln, size_t stop, size_t next, struct mr_line *
 enum mr_status mr_lines_next(struct mr_lines *ln, bool take_rest, int timeout_ms,
                              struct mr_line *line, enum mr_lines_state *state, struct mr_error *err)
 {
+    size_t read_bytes = 0;
+
     for (;;) {
         enum mr_bytes_state got;
         size_t len;
@@ -124,8 +128,13 @@ enum mr_status mr_lines_next(struct mr_lines *ln, bool take_rest, int timeout_ms
         MR_TRY(mr_bytes_read(ln->in, ln->data + ln->end, ln->cap - ln->end, timeout_ms, &len, &got,
                              err));
         ln->end += len;
-        if (got == MR_BYTES_DATA)
+        read_bytes += len;
+        if (got == MR_BYTES_DATA && read_bytes < STEP_BYTES)
             continue;
+        if (got == MR_BYTES_DATA) {
+            *state = MR_LINES_MORE;
+            return MR_OK;
+        }
 
         if (got == MR_BYTES_END && take_rest && ln->end > ln->start) {
             give(ln, ln->end, ln->end, line);

@@ -19,6 +19,7 @@ struct mr_line {
 
 enum mr_lines_state {
     MR_LINES_LINE,
+    MR_LINES_MORE, /* in the middle of a long line: call again */
     MR_LINES_WAIT, /* nothing within the timeout */
     MR_LINES_END,  /* no more whole line; what is left over has no line end */
     MR_LINES_CUT,  /* no more whole line: the compressed data ends in the middle */

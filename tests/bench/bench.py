@@ -13,6 +13,7 @@ client, and millrace's largest resident size. See docs/performance.md.
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,9 +30,9 @@ CASES = [
     ("narrow inserts", "narrow", "insert", 200_000, 0, 1),
     ("narrow 10 % deletes", "narrow", "delete", 200_000, SEEDED, 1),
     ("narrow hot keys", "narrow", "hot", 200_000, SEEDED, 1),
-    ("narrow with schema 50/50", "narrow-schema", "mixed", 100_000, SEEDED, 1),
-    ("wide 50/50", "wide", "mixed", 40_000, SEEDED // 5, 1),
-    ("MongoDB 50/50", "mongo", "mixed", 100_000, SEEDED, 1),
+    ("narrow with schema 50/50", "narrow-schema", "mixed", 150_000, SEEDED, 1),
+    ("wide 50/50", "wide", "mixed", 60_000, SEEDED // 4, 1),
+    ("MongoDB 50/50", "mongo", "mixed", 150_000, SEEDED, 1),
 ]
 MARIADB_CASES = [
     ("MariaDB, narrow 50/50", "narrow", "mixed", 200_000, SEEDED, 1),
@@ -43,6 +44,7 @@ MARIADB_CASES = [
     ("MariaDB, wide 50/50", "wide", "mixed", 40_000, SEEDED // 5, 1),
     ("MariaDB, MongoDB 50/50", "mongo", "mixed", 100_000, SEEDED, 1),
 ]
+KAFKA_CASE = ("narrow 50/50 from Kafka", "narrow", "mixed", 200_000, SEEDED, 1)
 # name, shape, load, events, seeded rows
 SQLITE_CASES = [
     ("SQLite, narrow 50/50", "narrow", "mixed", 200_000, SEEDED),
@@ -65,7 +67,7 @@ class PostgresSide:
         if name not in self.templates:
             self.server.create(name)
             events, _ = self.bench.stream(shape, "seed", 0, seeded)
-            self.bench.millrace(self.server.url(name), events)
+            self.bench.millrace(self.server.url(name), [events])
             self.server.sql(name, f'ALTER TABLE "{SCHEMA}"."{TABLE}" SET (autovacuum_enabled = off)', f'VACUUM ANALYZE "{SCHEMA}"."{TABLE}"')
             self.templates[name] = True
         return name
@@ -83,9 +85,9 @@ class PostgresSide:
         run.seconds = float(text.split()[1]) # without reading the file
         return run
 
-    def loaded(self, events_file, template, appliers):
+    def loaded(self, source, template, appliers):
         self.fresh("bench_mr", template)
-        return self.bench.millrace(self.server.url("bench_mr"), events_file, f"target.appliers={appliers}", server=self.server)
+        return self.bench.millrace(self.server.url("bench_mr"), source, f"target.appliers={appliers}", server=self.server)
 
     def contents(self, database):
         """Number and hash of the table's rows, whatever the order of rows and columns."""
@@ -97,10 +99,31 @@ class PostgresSide:
         self.server.stop()
 
 
+class Broker:
+    """The tests' Kafka broker, with one topic."""
+
+    TOPIC = "bench.shop.t"
+
+    def __init__(self, folder, messages_file):
+        self.folder = os.path.join(folder, "kafka")
+        self.fixture = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support", "kafka", "kafka_fixture.sh")
+        subprocess.run([self.fixture, "start", self.folder], check=True, stdout=subprocess.DEVNULL)
+        with open(os.path.join(self.folder, "bootstrap"), encoding="ascii") as file:
+            self.address = file.read().strip()
+        subprocess.run(["kcat", "-P", "-b", self.address, "-t", self.TOPIC, "-K", "\t", "-l", messages_file], check=True)
+
+    def url(self):
+        return f"kafka://{self.address}/{self.TOPIC}"
+
+    def stop(self):
+        subprocess.run([self.fixture, "stop", self.folder], check=True)
+
+
 class Bench:
     def __init__(self, tools, folder, scale, pairs):
         self.tools, self.folder, self.scale, self.pairs = tools, folder, scale, pairs
         self.sides = {}
+        self.broker = None
         self.files = {}
 
     def scaled(self, count):
@@ -122,28 +145,26 @@ class Bench:
             self.sides[kind] = kind(self)
         return self.sides[kind]
 
-    def forget_streams(self):
-        for paths in self.files.values():
-            for path in paths:
-                os.remove(path)
-        self.files = {}
-
-    def millrace(self, url, events_file, *settings, server=None):
+    def millrace(self, url, source, *settings, server=None):
+        """One backfill; `source` are the arguments that name it."""
         command = [self.tools.millrace, "backfill", "--log-level", "warn", "--to", url]
         for setting in settings:
             command += ["--set", setting]
-        return measured(command + [events_file], server)[0]
+        return measured(command + source, server)[0]
 
     def case(self, kind, name, shape, load, events, seeded, appliers):
         side = self.side(kind)
         events, seeded = self.scaled(events), self.scaled(seeded)
         events_file, rows_file = self.stream(shape, load, events, seeded)
+        source = [events_file]
+        if self.broker:
+            source = ["--group", "bench", "--from", self.broker.url()]
         if load == "insert": # millrace makes the table; the raw client needs one, an empty one
             ours, theirs = None, side.template(shape, max(seeded, 100))
         else:
             ours = theirs = side.template(shape, seeded)
         runs = {"bench_raw": lambda: side.raw(shape, rows_file, theirs, load == "insert"),
-                "bench_mr": lambda: side.loaded(events_file, ours, appliers)}
+                "bench_mr": lambda: side.loaded(source, ours, appliers)}
         pairs = []
         for i in range(self.pairs):
             done, contents = {}, {}
@@ -156,16 +177,28 @@ class Bench:
             pairs.append((done["bench_mr"], done["bench_raw"]))
         report(name, events, pairs)
 
+    def kafka_case(self, kind, name, shape, load, events, seeded, appliers):
+        messages = os.path.join(self.folder, "messages")
+        subprocess.run([self.tools.gen, shape, load, str(self.scaled(events)), str(self.scaled(seeded)), "--messages", messages],
+                       check=True)
+        self.broker = Broker(self.folder, messages)
+        os.remove(messages)
+        try:
+            self.case(kind, name, shape, load, events, seeded, appliers)
+        finally:
+            self.broker.stop()
+            self.broker = None
+
     def sqlite_case(self, name, shape, load, events, seeded):
         events, seeded = self.scaled(events), self.scaled(seeded)
         events_file, _ = self.stream(shape, load, events, seeded)
         seed_file, _ = self.stream(shape, "seed", 0, seeded)
         seed_db, db = (os.path.join(self.folder, n) for n in ("seed.db", "bench.db"))
-        self.millrace("sqlite:" + seed_db, seed_file)
+        self.millrace("sqlite:" + seed_db, [seed_file])
         runs = []
         for _ in range(min(self.pairs, 3)):
             shutil.copyfile(seed_db, db)
-            runs.append((self.millrace("sqlite:" + db, events_file), None))
+            runs.append((self.millrace("sqlite:" + db, [events_file]), None))
             os.remove(db)
         os.remove(seed_db)
         report(name, events, runs)
@@ -195,12 +228,14 @@ def main():
     parser.add_argument("--folder", help="where streams and SQLite files are put; default: a temporary one")
     parser.add_argument("--pairs", type=int, help="pairs of a case; default: 5, of the first two cases 7")
     parser.add_argument("--quick", action="store_true", help="a quarter of the events, three pairs")
+    parser.add_argument("--kafka", action="store_true", help="also from a broker of the tests (Java, kcat)")
     parser.add_argument("--only", metavar="TEXT", help="only cases whose name contains it")
     parser.add_argument("--smoke", action="store_true", help="a few hundred events, to test the tools")
     args = parser.parse_args()
     scale = 0.25 if args.quick else 1.0
     pairs = args.pairs or (1 if args.smoke else 3 if args.quick else None)
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143)) # through the cleanup below
     folder = tempfile.mkdtemp(prefix="millrace-bench.", dir=args.folder)
     bench = Bench(args, folder, scale, pairs or 5)
     try:
@@ -217,6 +252,8 @@ def main():
         for case in MARIADB_CASES:
             if wanted in case[0]:
                 bench.case(MariaSide, *case)
+        if args.kafka and wanted in KAFKA_CASE[0]:
+            bench.kafka_case(PostgresSide, *KAFKA_CASE)
         for case in SQLITE_CASES:
             if wanted in case[0]:
                 bench.sqlite_case(*case)

@@ -114,7 +114,7 @@ class MariaSide:
         if name not in self.templates:
             self.fresh(None)
             events, _ = self.bench.stream(shape, "seed", 0, seeded)
-            self.bench.millrace(self.server.url(DATABASE), events)
+            self.bench.millrace(self.server.url(DATABASE), [events])
             self.copy(DATABASE, name)
             self.templates[name] = True
         return name
@@ -132,9 +132,9 @@ class MariaSide:
         run.seconds = float(text.split()[1])  # without reading the file
         return run
 
-    def loaded(self, events_file, template, appliers):
+    def loaded(self, source, template, appliers):
         self.fresh(template)
-        return self.bench.millrace(self.server.url(DATABASE), events_file, f"target.appliers={appliers}", server=self.server)
+        return self.bench.millrace(self.server.url(DATABASE), source, f"target.appliers={appliers}", server=self.server)
 
     def contents(self, _):
         """Number and hash of the table's rows, whatever the order of rows and columns and the blanks of JSON (which alone is utf8mb4_bin)."""

@@ -1,7 +1,7 @@
 /* The benchmark's stream: Debezium events as JSON lines for `millrace backfill`, and the same changes as tuples for the raw client.
  * The same arguments give the same bytes.
  *
- *   bench_gen SHAPE LOAD EVENTS SEEDED [--events FILE] [--rows FILE]
+ *   bench_gen SHAPE LOAD EVENTS SEEDED [--events FILE] [--messages FILE] [--rows FILE]
  *
  *   SHAPE  narrow (12 columns, MySQL envelopes), narrow-schema (the same with the converter's schemas), wide (100 columns), mongo
  *          (nested documents)
@@ -10,6 +10,8 @@
  *          mixed: half new keys, half updates all over the seeded keys
  *          delete: the same, and one event in ten deletes a seeded key
  *          hot: updates, Zipf (s = 0.99) over the seeded keys
+ *
+ * Messages file: the events' key and value, a tabulator between them, as kcat -P -K takes them.
  *
  * Rows file: "MRBENCH1", u32 columns, a name (u16 length) each, u32 type of the key (the first column), then per change: u8 'u' or 'd', u16
  * length and the key, u32 length and the tuple (none for 'd'). All big-endian. */
@@ -29,8 +31,8 @@ struct gen {
     struct bench_rows rows;
     enum load load;
     uint64_t events, seeded;
-    FILE *events_file, *rows_file; /* NULL: not wanted */
-    struct mr_buf line, tuples, row;
+    FILE *events_file, *messages_file, *rows_file; /* NULL: not wanted */
+    struct mr_buf lines, messages, tuples, row;
     double *zipf; /* HOT: the probability of the keys up to this one */
     bool failed;
 };
@@ -94,43 +96,47 @@ static struct change change_at(const struct gen *g, uint64_t i)
 
 /* ---- as an event ---- */
 
-static void image(struct gen *g, const char *member_z, bool is_there, const struct change *ch, uint64_t version)
+static void image(struct gen *g, const char *member_z, bool is_there, const struct change *ch, uint64_t version,
+                  struct mr_buf *out)
 {
-    mr_buf_printf(&g->line, "\"%s\":", member_z);
+    mr_buf_printf(out, "\"%s\":", member_z);
     mr_buf_clear(&g->row);
     if (is_there)
         bench_row_json(&g->rows, ch->key, version, &g->row);
     if (!is_there)
-        mr_buf_append_z(&g->line, "null");
+        mr_buf_append_z(out, "null");
     else if (g->rows.shape == SHAPE_MONGO)
-        mr_buf_append_json(&g->line, mr_buf_str(&g->row));
+        mr_buf_append_json(out, mr_buf_str(&g->row));
     else
-        mr_buf_append_str(&g->line, mr_buf_str(&g->row));
-    mr_buf_append_char(&g->line, ',');
+        mr_buf_append_str(out, mr_buf_str(&g->row));
+    mr_buf_append_char(out, ',');
 }
 
-static void event(struct gen *g, uint64_t i, const struct change *ch)
+static void key(const struct gen *g, const struct change *ch, struct mr_buf *out)
 {
-    bool is_mongo = g->rows.shape == SHAPE_MONGO;
     bool has_schema = g->rows.schema.len > 0;
-    int64_t ms = START_MS + (int64_t)i;
-    struct mr_buf *out = &g->line;
 
-    mr_buf_printf(out, "{\"topic\":\"bench.shop.t\",\"partition\":0,\"offset\":%llu,\"timestamp\":%lld,\"key\":",
-                  (unsigned long long)i, (long long)ms);
     if (has_schema)
         mr_buf_append_z(out, "{\"schema\":{\"type\":\"struct\",\"fields\":[{\"type\":\"int64\",\"optional\":false,\"field\":\"id\"}],"
                              "\"optional\":false,\"name\":\"bench.shop.t.Key\"},\"payload\":");
     bench_key_json(&g->rows, ch->key, out);
-    mr_buf_append_z(out, has_schema ? "},\"value\":" : ",\"value\":");
+    mr_buf_append_z(out, has_schema ? "}" : "");
+}
+
+static void value(struct gen *g, uint64_t i, const struct change *ch, struct mr_buf *out)
+{
+    bool is_mongo = g->rows.shape == SHAPE_MONGO;
+    bool has_schema = g->rows.schema.len > 0;
+    int64_t ms = START_MS + (int64_t)i;
+
     if (has_schema) {
         mr_buf_append_z(out, "{\"schema\":");
         mr_buf_append_str(out, mr_buf_str(&g->rows.schema));
         mr_buf_append_z(out, ",\"payload\":");
     }
     mr_buf_append_char(out, '{');
-    image(g, "before", !is_mongo && (ch->op == 'u' || ch->op == 'd'), ch, 0);
-    image(g, "after", ch->op != 'd', ch, ch->version);
+    image(g, "before", !is_mongo && (ch->op == 'u' || ch->op == 'd'), ch, 0, out);
+    image(g, "after", ch->op != 'd', ch, ch->version, out);
     if (is_mongo)
         mr_buf_append_z(out, "\"updateDescription\":null,");
     mr_buf_printf(out, "\"source\":{\"version\":\"3.5.0.Final\",\"connector\":\"%s\",\"name\":\"bench\",\"ts_ms\":%lld,\"snapshot\":\"%s\","
@@ -141,8 +147,27 @@ static void event(struct gen *g, uint64_t i, const struct change *ch)
     else
         mr_buf_printf(out, ",\"server_id\":223344,\"file\":\"mysql-bin.000003\",\"pos\":%llu,\"row\":0,\"thread\":7",
                       (unsigned long long)(i * 731 + 154));
-    mr_buf_printf(out, "},\"op\":\"%c\",\"ts_ms\":%lld%s}", ch->op, (long long)ms + 5, has_schema ? "}" : "");
+    mr_buf_printf(out, "},\"op\":\"%c\",\"ts_ms\":%lld%s", ch->op, (long long)ms + 5, has_schema ? "}}" : "}");
+}
+
+static void line(struct gen *g, uint64_t i, const struct change *ch)
+{
+    struct mr_buf *out = &g->lines;
+
+    mr_buf_printf(out, "{\"topic\":\"bench.shop.t\",\"partition\":0,\"offset\":%llu,\"timestamp\":%lld,\"key\":",
+                  (unsigned long long)i, (long long)(START_MS + (int64_t)i));
+    key(g, ch, out);
+    mr_buf_append_z(out, ",\"value\":");
+    value(g, i, ch, out);
     mr_buf_append_z(out, "}\n");
+}
+
+static void message(struct gen *g, uint64_t i, const struct change *ch)
+{
+    key(g, ch, &g->messages);
+    mr_buf_append_char(&g->messages, '\t');
+    value(g, i, ch, &g->messages);
+    mr_buf_append_char(&g->messages, '\n');
 }
 
 /* ---- as a tuple ---- */
@@ -179,11 +204,21 @@ static void tuple(struct gen *g, const struct change *ch)
 
 /* ---- writing ---- */
 
-static void flush(struct gen *g, struct mr_buf *buf, FILE *file)
+/* What has come together goes to its file; of less than `least` bytes nothing yet. */
+static void flush(struct gen *g, struct mr_buf *buf, FILE *file, size_t least)
 {
-    if (buf->overflow || (buf->len > 0 && fwrite(buf->data, 1, buf->len, file) != buf->len))
+    if (file == NULL || buf->len < least)
+        return;
+    if (buf->overflow || fwrite(buf->data, 1, buf->len, file) != buf->len)
         g->failed = true;
     mr_buf_clear(buf);
+}
+
+static void flush_all(struct gen *g, size_t least)
+{
+    flush(g, &g->lines, g->events_file, least);
+    flush(g, &g->messages, g->messages_file, least);
+    flush(g, &g->tuples, g->rows_file, least);
 }
 
 static void generate(struct gen *g)
@@ -196,18 +231,14 @@ static void generate(struct gen *g)
         struct change ch = change_at(g, i);
 
         if (g->events_file != NULL)
-            event(g, i, &ch);
+            line(g, i, &ch);
+        if (g->messages_file != NULL)
+            message(g, i, &ch);
         if (g->rows_file != NULL)
             tuple(g, &ch);
-        if (g->line.len > FLUSH_BYTES)
-            flush(g, &g->line, g->events_file);
-        if (g->tuples.len > FLUSH_BYTES)
-            flush(g, &g->tuples, g->rows_file);
+        flush_all(g, FLUSH_BYTES);
     }
-    if (g->events_file != NULL)
-        flush(g, &g->line, g->events_file);
-    if (g->rows_file != NULL)
-        flush(g, &g->tuples, g->rows_file);
+    flush_all(g, 0);
 }
 
 /* ---- arguments ---- */
@@ -225,38 +256,44 @@ static bool read_load(const char *name_z, enum load *load)
     return false;
 }
 
-static bool open_output(const char *path_z, FILE **file)
-{
-    *file = fopen(path_z, "wb");
-    if (*file == NULL)
-        perror(path_z);
-    return *file != NULL;
-}
-
 static bool read_arguments(struct gen *g, int argc, char **argv)
 {
     if (argc < 5 || (argc - 5) % 2 != 0 || !bench_rows_init(&g->rows, argv[1]) || !read_load(argv[2], &g->load) ||
         !mr_parse_uint64(mr_str_z(argv[3]), &g->events) || !mr_parse_uint64(mr_str_z(argv[4]), &g->seeded) ||
         (g->load == LOAD_HOT && g->seeded == 0)) {
         fprintf(stderr, "usage: %s narrow|narrow-schema|wide|mongo seed|insert|mixed|delete|hot EVENTS SEEDED "
-                        "[--events FILE] [--rows FILE]\n", argv[0]);
+                        "[--events FILE] [--messages FILE] [--rows FILE]\n", argv[0]);
         return false;
     }
     for (int i = 5; i < argc; i += 2) {
-        if (strcmp(argv[i], "--events") != 0 && strcmp(argv[i], "--rows") != 0) {
+        FILE **file = strcmp(argv[i], "--events") == 0     ? &g->events_file
+                      : strcmp(argv[i], "--messages") == 0 ? &g->messages_file
+                      : strcmp(argv[i], "--rows") == 0     ? &g->rows_file
+                                                           : NULL;
+        if (file == NULL) {
             fprintf(stderr, "%s: no option %s\n", argv[0], argv[i]);
             return false;
         }
-        if (!open_output(argv[i + 1], strcmp(argv[i], "--events") == 0 ? &g->events_file : &g->rows_file))
+        *file = fopen(argv[i + 1], "wb");
+        if (*file == NULL) {
+            perror(argv[i + 1]);
             return false;
+        }
     }
     return true;
+}
+
+static void close_file(struct gen *g, FILE *file)
+{
+    if (file != NULL && fclose(file) != 0)
+        g->failed = true;
 }
 
 int main(int argc, char **argv)
 {
     struct gen g = {
-        .line = MR_BUF_INIT((size_t)1 << 24),
+        .lines = MR_BUF_INIT((size_t)1 << 24),
+        .messages = MR_BUF_INIT((size_t)1 << 24),
         .tuples = MR_BUF_INIT((size_t)1 << 24),
         .row = MR_BUF_INIT((size_t)1 << 20),
     };
@@ -266,13 +303,13 @@ int main(int argc, char **argv)
     if (g.load == LOAD_HOT)
         make_zipf(&g);
     generate(&g);
-    if (g.events_file != NULL && fclose(g.events_file) != 0)
-        g.failed = true;
-    if (g.rows_file != NULL && fclose(g.rows_file) != 0)
-        g.failed = true;
+    close_file(&g, g.events_file);
+    close_file(&g, g.messages_file);
+    close_file(&g, g.rows_file);
     if (g.failed)
         perror("cannot write");
-    mr_buf_free(&g.line);
+    mr_buf_free(&g.lines);
+    mr_buf_free(&g.messages);
     mr_buf_free(&g.tuples);
     mr_buf_free(&g.row);
     mr_xfree(g.zipf);

@@ -342,6 +342,22 @@ def test_templates_name_schema_and_table(run):
     same(run.target.tables(), ["one__t", "two__t"])
 
 
+def test_other_templates_make_another_table(run):
+    run.load([create("t", {"id": 1})], "target.table={db}_{table}")
+    run.load([create("t", {"id": 2})], "target.table=x_{table}")
+    run.load([create("t", {"id": 3})], "target.table={db}_{table}")
+    same(run.target.tables(), ["shop_t", "x_t"])
+    same((run.table("shop_t"), run.table("x_t")), ([{"id": "1"}, {"id": "3"}], [{"id": "2"}]))
+
+
+def test_substitute_names_are_found_again(run):
+    long = ["x" * 100 + end for end in "ab"]
+    for _ in range(2):
+        run.load([create(name, {"id": i}) for i, name in enumerate(long + ["Case", "case"])])
+    tables = run.target.tables()
+    same((len(tables), [len(run.table(t)) for t in tables]), (4, [1, 1, 1, 1]))
+
+
 def test_sources_that_agree_in_the_templates_variables_share_a_table(run):
     run.load([create("t", {"id": 1}, db="one"), create("t", {"id": 2}, db="two")], "target.table={table}")
     same(run.table("t"), [{"id": "1"}, {"id": "2"}])

@@ -34,6 +34,7 @@ struct slot {
     int64_t position;   /* next to read, -1 none */
     const void *owner;  /* the run that has it */
     uint64_t seen;      /* records taken */
+    int64_t offered;    /* where the source would begin */
 };
 
 struct target {
@@ -102,6 +103,7 @@ static inline enum mr_status on_assigned(void *ctx, const struct mr_partition *c
     for (size_t i = 0; i < count; i++) {
         struct slot *sl = slot_of(r->tg, parts[i]->topic_z, parts[i]->partition);
 
+        sl->offered = position[i];
         sl->owner = r; /* whoever had it is fenced */
         position[i] = sl->position;
         r->parts[parts[i]->index] = parts[i];

@@ -560,6 +560,44 @@ static void test_a_deadlock_is_busy(void **state)
     rival.sink->ops->destroy(rival.sink);
 }
 
+/* The main thread has a group to keep: it waits for nobody's lock for long. */
+static void test_a_connection_waits_for_locks_no_longer_than_it_may(void **state)
+{
+    (void)state;
+    struct mr_sink_options opt = {.cfg = &cfg, .application_z = "test", .lock_wait_ms = 1000};
+    struct mr_sink *hasty = NULL;
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"v", MR_TYPE(MR_T_INT64)});
+    create(tbl);
+    sql("INSERT INTO s.t VALUES (1, 1)");
+    sql("BEGIN");
+    sql("UPDATE s.t SET v = 2");
+    OK(sink->ops->connect(&opt, &hasty, e));
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), INT(3));
+    struct mr_error err = {0};
+    int64_t before = mr_monotonic_ms();
+    OK(hasty->ops->begin(hasty, e));
+    assert_int_equal(hasty->ops->apply(hasty, &rows->batch, &err), MR_E_ENV);
+    assert_true(mr_monotonic_ms() - before < 5000);
+    sql("ROLLBACK");
+    hasty->ops->destroy(hasty);
+}
+
+/* A trigger of the user's says no, with a state of its own or with a number of its own. */
+static void test_what_a_trigger_raises_refuses_the_row(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"v", MR_TYPE(MR_T_INT64)});
+    create(tbl);
+    sql("CREATE TRIGGER s.no BEFORE INSERT ON s.t FOR EACH ROW IF NEW.v = 1 THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no ones'; "
+        "ELSEIF NEW.v = 2 THEN SIGNAL SQLSTATE '45001' SET MYSQL_ERRNO = 5999, MESSAGE_TEXT = 'no twos'; END IF");
+    for (int v = 1; v <= 2; v++) {
+        struct rows *rows = rows_of(tbl);
+        ROW(rows, MR_ROW_UPSERT, INT(1), INT(v));
+        assert_refused(rows, "refused", v == 1 ? "no ones" : "no twos");
+    }
+}
+
 /* ---- Ways in ---- */
 
 static enum mr_status try_connect(const char *url, struct mr_error *err)
@@ -668,6 +706,8 @@ int main(void)
         TEST(test_a_running_call_is_cancelled),
         TEST(test_a_connection_that_the_server_ended_is_not_alive),
         TEST(test_a_deadlock_is_busy),
+        TEST(test_a_connection_waits_for_locks_no_longer_than_it_may),
+        TEST(test_what_a_trigger_raises_refuses_the_row),
         TEST(test_tls_is_used_and_checked_as_asked),
         TEST(test_the_socket_is_a_way_in),
         TEST(test_caching_sha2_password_works_over_tls_and_over_the_socket),

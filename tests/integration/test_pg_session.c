@@ -5,6 +5,8 @@
 
 #include <millrace/base/time.h>
 
+#include "engine/control.h"
+
 static const struct mr_type t_int = {.kind = MR_T_INT64}, t_text = {.kind = MR_T_TEXT};
 
 /* ---- Transactions ---- */
@@ -312,16 +314,45 @@ static void test_the_gate_lets_one_in_at_a_time(void **state)
                                "database = (SELECT oid FROM pg_database WHERE datname = current_database())";
     OK(sink->ops->gate_lock(sink, e));
     assert_string_equal(sql_value(held), "1");
+    struct mr_sink_options opt = {.cfg = &cfg};
+    struct mr_sink *other = NULL;
+    struct mr_error refusal = {0};
+    OK(sink->ops->connect(&opt, &other, e));
+    assert_int_equal(other->ops->gate_lock(other, &refusal), MR_E_BUSY);
     OK(sink->ops->begin(sink, e));
     OK(sink->ops->commit(sink, e));
     assert_string_equal(sql_value(held), "1");
     sink->ops->gate_unlock(sink);
     assert_string_equal(sql_value(held), "0");
+    OK(other->ops->gate_lock(other, e));
+    other->ops->destroy(other);
+    mr_sleep_ms(200);
     OK(sink->ops->gate_lock(sink, e));
     sink->ops->destroy(sink);
     mr_sleep_ms(200);
     assert_string_equal(sql_value(held), "0");
     connect_sink();
+}
+
+static void test_a_connection_may_limit_how_long_it_waits_for_locks(void **state)
+{
+    (void)state;
+    static const struct mr_partition part = {.topic_z = "held"};
+    const struct mr_partition *parts[] = {&part};
+    struct mr_stored_position out;
+    struct mr_sink_options opt = {.cfg = &cfg, .lock_wait_ms = 200};
+    struct mr_sink *other = NULL;
+    struct mr_error refusal = {0};
+    OK(sink->ops->prepare_control(sink, e));
+    OK(mr_control_claim(sink, MR_STR("p"), parts, 1, 1, &out, e));
+    OK(sink->ops->begin(sink, e));
+    OK(mr_control_claim(sink, MR_STR("p"), parts, 1, 1, &out, e));
+    OK(sink->ops->connect(&opt, &other, e));
+    assert_int_equal(mr_control_claim(other, MR_STR("p"), parts, 1, 1, &out, &refusal), MR_E_ENV);
+    assert_string_equal(refusal.native, "55P03");
+    OK(sink->ops->commit(sink, e));
+    OK(mr_control_claim(other, MR_STR("p"), parts, 1, 1, &out, e));
+    other->ops->destroy(other);
 }
 
 static void test_the_session_depends_on_nobodys_settings(void **state)
@@ -354,6 +385,7 @@ int main(void)
         TEST(test_a_stale_control_query_is_prepared_anew),
         TEST(test_several_instances_make_the_control_tables_at_once),
         TEST(test_the_gate_lets_one_in_at_a_time),
+        TEST(test_a_connection_may_limit_how_long_it_waits_for_locks),
         TEST(test_the_session_depends_on_nobodys_settings),
     };
     return cmocka_run_group_tests(tests, open_server, close_server);

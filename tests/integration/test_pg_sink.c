@@ -350,6 +350,7 @@ static void test_new_rows_are_copied_into_the_table_and_fall_back_if_not_new(voi
         for (int i = 0; i < 10; i++)
             ROW(rows, MR_ROW_UPSERT, INT(i), round ? TEXT("second") : ABSENT);
         apply(rows);
+        assert_int_equal(rows->batch.all_new, round == 0); /* told back */
         assert_string_equal(sql_value("SELECT count(*) || ' ' || coalesce(min(a), '-') FROM s.t"), round ? "10 second" : "10 -");
     }
     mr_table_unref(tbl);

@@ -47,6 +47,7 @@ LIBRARIES = {
     "yaml.h": ["config/yaml.c"],
     "zlib.h": ["source/"],
     "zstd.h": ["source/"],
+    "zstd_errors.h": ["source/"],
     "jansson.h": ["source/", "engine/", "cli/"],
     "curl/curl.h": ["decode/schema_registry.c"],
     "microhttpd.h": ["serve/"],
@@ -118,7 +119,7 @@ def check_system(path, target):
         if any(inside == room or (room.endswith("/") and inside.startswith(room)) for room in LIBRARIES[target]):
             return None
         return f"<{target}> may be included in src/{', src/'.join(LIBRARIES[target])} only"
-    if target in COMPILER or target.startswith("sys/") or target.removesuffix(".h") in LIBC:
+    if target in COMPILER or target.startswith(("sys/", "netinet/")) or target.removesuffix(".h") in LIBC:
         return None
     return f"<{target}> is in no table; a new library gets its room in tests/lint/includes.py"
 

@@ -92,18 +92,23 @@ static void run_seed(uint64_t seed)
         if (columns < COLUMNS && next(&state) % 10 == 0)
             columns++; /* a column is learned in the middle of the batch */
         if (next(&state) % 37 == 0) {
-            mr_fold_truncate(&fold);
+            mr_fold_truncate(&fold, 0);
             memset(one_by_one.there, 0, sizeof one_by_one.there);
             continue;
         }
         struct mr_entry e = random_change(&state, ar, columns);
+        e.is_new = e.kind == MR_ROW_UPSERT && e.full && !one_by_one.there[e.cells[0].i]; /* a truthful producer */
         apply(&one_by_one, &e);
         mr_fold_add(&fold, ar, &e);
     }
     if (fold.truncate_first)
         memset(folded.there, 0, sizeof folded.there);
-    for (size_t i = 0; i < fold.count; i++)
-        apply(&folded, &fold.entries[i]);
+    for (size_t i = 0; i < fold.count; i++) {
+        const struct mr_entry *e = &fold.entries[i];
+        if (e->is_new && e->kind == MR_ROW_UPSERT && folded.there[e->cells[0].i])
+            fail_msg("seed %llu: key %lld is not new to the target", (unsigned long long)seed, (long long)e->cells[0].i);
+        apply(&folded, e);
+    }
     for (int64_t k = 0; k < KEYS; k++) {
         bool same = one_by_one.there[k] == folded.there[k];
         for (uint32_t c = 0; c < COLUMNS && same && folded.there[k]; c++)

@@ -215,6 +215,7 @@ static enum mr_status see_table(void *ctx, const struct mr_tracked_table *tbl, s
     copy->database = mr_arena_copy(seen->ar, tbl->database);
     copy->table = mr_arena_copy(seen->ar, tbl->table);
     copy->topic = mr_arena_copy(seen->ar, tbl->topic);
+    copy->expanded = mr_arena_copy(seen->ar, tbl->expanded);
     struct mr_str *paths = mr_arena_alloc(seen->ar, (tbl->key_count + 1) * sizeof(*paths));
     for (size_t i = 0; i < tbl->key_count; i++)
         paths[i] = mr_arena_copy(seen->ar, tbl->key_paths[i]);
@@ -234,7 +235,7 @@ static void test_tracked_tables_come_back_exactly(void **state)
     const struct mr_str paths[] = {MR_STR("a.b"), MR_STR("we\\.ird\\\\0"), {"n\0l\xff\xed\xa0\x80\\\\", 9}, MR_STR("\"quoted\" ü")};
     struct mr_tracked_table tables[] = {
         {.target_schema = MR_STR(""), .target_table = MR_STR("t\"1"), .database = MR_STR("db\\0"), .table = MR_STR("T"), .topic = MR_STR(""),
-         .key_paths = paths, .key_count = 4, .created_by_us = true},
+         .key_paths = paths, .key_count = 4, .created_by_us = true, .expanded = MR_STR("a\\.b.T")},
         {.target_schema = MR_STR("s"), .target_table = MR_STR("t"), .database = MR_STR(""), .table = mr_str_of("\0\xc3", 2),
          .topic = MR_STR("shop.orders")},
     };
@@ -250,6 +251,7 @@ static void test_tracked_tables_come_back_exactly(void **state)
             assert_same(seen.tables[i].database, tables[i].database);
             assert_same(seen.tables[i].table, tables[i].table);
             assert_same(seen.tables[i].topic, tables[i].topic);
+            assert_same(seen.tables[i].expanded, tables[i].expanded);
             assert_int_equal(seen.tables[i].created_by_us, tables[i].created_by_us);
             assert_int_equal(seen.tables[i].key_count, tables[i].key_count);
             for (size_t k = 0; k < tables[i].key_count; k++)
@@ -370,6 +372,35 @@ static void test_tracked_columns_come_back_exactly(void **state)
     OK(mr_control_columns(control_sink, MR_STR(""), MR_STR("other"), see_column, &none, &err));
     assert_int_equal(none.count, 0);
     OK(mr_control_columns_save(control_sink, MR_STR(""), MR_STR("t"), NULL, NULL, 0, &err));
+}
+
+static enum mr_status take_facts_of(void *ctx, const struct mr_tracked_column *col, struct mr_error *err)
+{
+    (void)err;
+    *(struct mr_facts *)ctx = col->facts;
+    return MR_OK;
+}
+
+static void test_what_values_have_needed_only_grows(void **state)
+{
+    (void)state;
+    struct mr_tracked_column col = {.name = MR_STR("n"), .path = MR_STR("n"), .type = MR_TYPE(MR_T_INT64)};
+    const struct mr_tracked_column *list[] = {&col};
+    const struct mr_facts all[] = {{.int_digits = 19, .max_abs = UINT64_C(9007199254740993), .has_fraction = true},
+                                   {.frac_digits = 3, .max_abs = 999, .max_len = 7, .has_special = true},
+                                   {.max_abs = UINT64_MAX},
+                                   {.max_abs = UINT64_C(18446744073709551614)}};
+    struct mr_facts stored = {0};
+    for (size_t i = 0; i < 4; i++) {
+        col.facts = all[i];
+        OK(mr_control_columns_save(control_sink, MR_STR(""), MR_STR("grows"), list, (const uint32_t[]){0}, 1, &err));
+        OK(mr_control_columns(control_sink, MR_STR(""), MR_STR("grows"), take_facts_of, &stored, &err));
+        assert_true(stored.max_abs == (i < 2 ? all[0].max_abs : UINT64_MAX));
+    }
+    assert_int_equal(stored.int_digits, 19);
+    assert_int_equal(stored.frac_digits, 3);
+    assert_int_equal(stored.max_len, 7);
+    assert_true(stored.has_special && stored.has_fraction && !stored.has_negative_time);
 }
 
 /* ---- Histories and facts ---- */
@@ -699,7 +730,7 @@ static void test_every_named_query_is_accepted_by_the_server(void **state)
     } queries[] = {
         {MR_Q_control_version, ""},       {MR_Q_position_claim, "tji"},     {MR_Q_position_list, ""},         {MR_Q_position_store, "tj"},
         {MR_Q_position_check, "tj"},      {MR_Q_position_set_lanes, "ttiiii"}, {MR_Q_position_forget, "tni"}, {MR_Q_schema_epoch_get, ""},
-        {MR_Q_schema_epoch_raise, ""},    {MR_Q_tracked_table_list, ""},    {MR_Q_tracked_table_save, "tttttjb"}, {MR_Q_tracked_column_list, "tt"},
+        {MR_Q_schema_epoch_raise, ""},    {MR_Q_tracked_table_list, ""},    {MR_Q_tracked_table_save, "tttttjbt"}, {MR_Q_tracked_column_list, "tt"},
         {MR_Q_tracked_column_save, "ttj"}, {MR_Q_type_history_add, "j"},    {MR_Q_type_history_list, "ttii"}, {MR_Q_ddl_history_add, "ttttbtii"},
         {MR_Q_ddl_history_list, "ii"},    {MR_Q_topic_fact_get, "tt"},      {MR_Q_topic_fact_save, "tttb"},   {MR_Q_dead_letter_add, "jx"},
         {MR_Q_dead_letter_list, "ttttibniib"}, {MR_Q_dead_letter_count, "t"}, {MR_Q_dead_letter_codes, "t"}, {MR_Q_dead_letter_mark, "it"},  {MR_Q_dead_letter_purge, "ttttibnn"},
@@ -736,7 +767,7 @@ static void test_every_named_query_is_accepted_by_the_server(void **state)
         CONTROL_CHECK(test_a_store_that_is_rolled_back_has_not_happened),                                                       \
         CONTROL_CHECK(test_lanes_are_rewritten_to_one_position), CONTROL_CHECK(test_positions_are_listed_and_forgotten),        \
         CONTROL_CHECK(test_the_schema_epoch_is_read_with_the_positions), CONTROL_CHECK(test_tracked_tables_come_back_exactly),  \
-        CONTROL_CHECK(test_tracked_columns_come_back_exactly), CONTROL_CHECK(test_the_type_history_is_kept_in_order),           \
+        CONTROL_CHECK(test_tracked_columns_come_back_exactly), CONTROL_CHECK(test_what_values_have_needed_only_grows), CONTROL_CHECK(test_the_type_history_is_kept_in_order),           \
         CONTROL_CHECK(test_a_long_history_is_read_page_by_page), CONTROL_CHECK(test_the_ddl_history_is_kept_in_order),          \
         CONTROL_CHECK(test_topic_facts_are_kept_per_pipeline), CONTROL_CHECK(test_dead_letters_keep_their_exact_bytes),         \
         CONTROL_CHECK(test_a_dead_letter_without_any_bytes_is_kept),                                                            \

@@ -70,6 +70,19 @@ static void test_logfmt_quotes_what_needs_it(void **state)
     free(text);
 }
 
+static void test_nothing_that_a_terminal_would_obey_reaches_it(void **state)
+{
+    (void)state;
+    mr_log_setup(MR_LOG_INFO, MR_LOG_LOGFMT, false);
+    size_t len;
+    capture();
+    mr_log(MR_LOG_WARN, "x", MR_KV_Z("escape", "a\x1b[2J"), MR_KV_Z("c1", "\xC2\x9B" "31m\xC2\x9B"), MR_KV_Z("bidi", "a\xE2\x80\xAE" "b"),
+           MR_KV_Z("wide", "\xC3\xA4\x7f"));
+    char *text = release(&len);
+    assert_line(text, " level=warn msg=x escape=\"a\\u001b[2J\" c1=\"\\u009b31m\\u009b\" bidi=\"a\\u202eb\" wide=\"\xC3\xA4\\u007f\"\n");
+    free(text);
+}
+
 static void test_json_lines_are_json(void **state)
 {
     (void)state;
@@ -217,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_logfmt_quotes_what_needs_it),
+        cmocka_unit_test(test_nothing_that_a_terminal_would_obey_reaches_it),
         cmocka_unit_test(test_json_lines_are_json),
         cmocka_unit_test(test_lower_levels_are_silent),
         cmocka_unit_test(test_an_error_becomes_one_line_of_what_it_says),

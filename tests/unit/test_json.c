@@ -405,6 +405,32 @@ static void test_repeated_names_in_a_large_object_are_found_quickly(void **state
     mr_buf_free(&buf);
 }
 
+/* One name occurs twice, or none, at sizes around every border of the way it is looked for. */
+static void test_one_repeated_name_is_found_in_an_object_of_any_size(void **state)
+{
+    static const int sizes[] = {2, 47, 48, 49, 50, 64, 100, 1000, 4095, 4096, 4097, 5000};
+    struct fixture *f = *state;
+    struct mr_buf buf = MR_BUF_INIT((size_t)1 << 20);
+
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
+        for (int twin = -1; twin < sizes[s] - 1; twin += sizes[s] / 2) { /* this member's name is the last one's, too */
+            struct mr_json_doc doc;
+            struct mr_error err = {0};
+            int i = 0;
+
+            mr_buf_clear(&buf);
+            for (i = 0; i < sizes[s]; i++)
+                mr_buf_printf(&buf, "%c\"column %d\":0", i ? ',' : '{', i == sizes[s] - 1 && twin >= 0 ? twin : i);
+            mr_buf_append_char(&buf, '}');
+            assert_int_equal(mr_json_parse(f->strict, mr_buf_str(&buf), &doc, &err), MR_OK);
+            i = 0;
+            for (uint32_t n = mr_json_first(&doc, 0); n != MR_JSON_NONE; n = mr_json_next_in(&doc, 0, n), i++)
+                assert_int_equal(mr_json_is_shadowed(&doc, 0, n), i == twin);
+        }
+    }
+    mr_buf_free(&buf);
+}
+
 /* ---- compact text ---- */
 
 static void assert_compact(struct fixture *f, const char *json_z, const char *want_z)
@@ -473,6 +499,7 @@ int main(void)
         cmocka_unit_test(test_members_are_found_by_unescaped_name_and_the_last_one_wins),
         cmocka_unit_test(test_empty_containers_have_no_first),
         cmocka_unit_test(test_repeated_names_in_a_large_object_are_found_quickly),
+        cmocka_unit_test(test_one_repeated_name_is_found_in_an_object_of_any_size),
         cmocka_unit_test(test_compact_text_keeps_order_digits_and_escapes),
         cmocka_unit_test(test_compact_text_leaves_hidden_members_out),
         cmocka_unit_test(test_compact_text_is_borrowed_where_it_is_compact_already),

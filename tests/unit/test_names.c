@@ -181,6 +181,35 @@ static void test_reserved_names_are_never_given(void **state)
     mr_names_destroy(names);
 }
 
+static void test_a_forbidden_beginning_gets_something_in_front(void **state)
+{
+    struct mr_dialect dialect = fake_dialect();
+    struct mr_names *names = mr_names_create_tables(&dialect);
+
+    (void)state;
+    mr_names_forbid(names, "sqlite_");
+    mr_names_forbid(names, "millrace_");
+    str_is(give(names, "1", "sqlite_master", true), "_sqlite_master");
+    str_is(give(names, "2", "MILLRACE_position", true), "_MILLRACE_position");
+    str_is(give(names, "3", "sqlite", false), "sqlite");
+    bool substituted;
+    str_is(mr_names_give(names, MR_STR("4"), mr_str_of("sqlite\0x", 8), &substituted), "_sqlite_x");
+    assert_true(mr_str_starts(give(names, "5", "_sqlite_master", true), MR_STR("_sqlite_master_")));
+    mr_names_destroy(names);
+}
+
+static void test_names_of_tables_may_be_those_that_columns_may_not_have(void **state)
+{
+    static const char *const reserved[] = {"xmin", NULL};
+    struct mr_dialect dialect = fake_dialect();
+    dialect.reserved_columns = reserved;
+    struct mr_names *names = mr_names_create_tables(&dialect);
+
+    (void)state;
+    str_is(give(names, "xmin", "xmin", false), "xmin");
+    mr_names_destroy(names);
+}
+
 static void test_taken_names_are_given_again_to_their_path_and_to_nobody_else(void **state)
 {
     struct mr_dialect dialect = fake_dialect();
@@ -285,6 +314,8 @@ int main(void)
         cmocka_unit_test(test_a_long_name_is_cut_between_characters_with_a_hash),
         cmocka_unit_test(test_what_no_identifier_may_hold_is_replaced),
         cmocka_unit_test(test_reserved_names_are_never_given),
+        cmocka_unit_test(test_a_forbidden_beginning_gets_something_in_front),
+        cmocka_unit_test(test_names_of_tables_may_be_those_that_columns_may_not_have),
         cmocka_unit_test(test_taken_names_are_given_again_to_their_path_and_to_nobody_else),
         cmocka_unit_test(test_a_released_name_is_free_again),
         cmocka_unit_test(test_target_names_come_from_event_then_topic_then_file),

@@ -377,6 +377,9 @@ static void test_only_what_is_surely_data_is_data(void **state)
     assert_class("42501", MR_E_ENV, "no_rights");
     assert_class("25006", MR_E_ENV, "read_only");
     assert_class("0A000", MR_E_ENV, "not_supported");
+    assert_class("P0004", MR_E_DATA, "refused");
+    assert_class("38001", MR_E_DATA, "refused");
+    assert_class("XX000", MR_E_ENV, "unknown");
     assert_class("40P01", MR_E_BUSY, "busy");
     assert_class("40001", MR_E_BUSY, "busy");
     assert_class("42703", MR_E_SCHEMA, "no_column");

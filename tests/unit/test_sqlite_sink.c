@@ -103,7 +103,7 @@ static void test_urls_and_options_are_checked(void **state)
     }
 }
 
-static void test_a_file_that_cannot_be_opened_is_an_environment_error(void **state)
+static void test_a_folder_that_does_not_exist_is_a_configuration_error_and_a_file_that_cannot_be_opened_is_environment(void **state)
 {
     (void)state;
     char text[128];
@@ -112,8 +112,10 @@ static void test_a_file_that_cannot_be_opened_is_an_environment_error(void **sta
     snprintf(text, sizeof(text), "sqlite:%s/no/such/folder/x.db", dir);
     struct mr_config other = {.target_url = text};
     struct mr_sink_options opt = {.cfg = &other};
-    assert_int_equal(mr_sink_sqlite.connect(&opt, &none, &err), MR_E_ENV);
+    assert_int_equal(mr_sink_sqlite.connect(&opt, &none, &err), MR_E_CONFIG);
     assert_non_null(strstr(err.message, "no/such/folder"));
+    snprintf(text, sizeof(text), "sqlite:%s", dir);
+    assert_int_equal(mr_sink_sqlite.connect(&opt, &none, &err), MR_E_ENV);
 }
 
 static void test_a_file_that_is_no_database_is_a_configuration_error(void **state)
@@ -730,7 +732,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_urls_and_options_are_checked),
-        TEST(test_a_file_that_cannot_be_opened_is_an_environment_error),
+        TEST(test_a_folder_that_does_not_exist_is_a_configuration_error_and_a_file_that_cannot_be_opened_is_environment),
         TEST(test_a_file_that_is_no_database_is_a_configuration_error),
         TEST(test_values_of_every_type_come_back_exactly),
         TEST(test_open_decimals_are_numbers_where_nothing_is_lost_and_texts_otherwise),

@@ -2,6 +2,61 @@
  * test_tracker.c. */
 #include "support/tracker_test.h"
 
+/* ---- What the target refuses ---- */
+
+static void test_a_column_that_the_target_does_not_add_is_dead_and_others_are_not(void **state)
+{
+    (void)state;
+    start("");
+    row(field("id", mr_value_int(1)));
+    mr_tracker_refuse_new(tk, MR_STR("a"), "no more columns");
+    assert_int_equal(row(field("a", mr_value_int(1))), MR_VERDICT_DEAD);
+    says("refused", "\"a\" has no column");
+    assert_non_null(strstr(err.detail, "no more columns"));
+    assert_int_equal(mr_tracker_find(tk, MR_STR("a")), -1);
+    assert_int_equal(row(field("b", mr_value_int(1))), MR_VERDICT_OK);
+    mr_tracker_refuse_new(tk, MR_STR(""), "none at all");
+    assert_int_equal(row(field("c", mr_value_int(1))), MR_VERDICT_DEAD);
+    assert_int_equal(row(field("b", mr_value_int(1))), MR_VERDICT_OK);
+}
+
+static void test_a_column_that_the_target_does_not_alter_keeps_its_type(void **state)
+{
+    (void)state;
+    start("");
+    mr_tracker_refuse_alter(tk, MR_STR("late"), "a view depends on it"); /* known by its path before it is a column */
+    row(field("a", mr_value_int(1)));
+    row(field("late", mr_value_int(1)));
+    mr_table_unref(mr_tracker_publish(tk));
+    mr_tracker_refuse_alter(tk, MR_STR("a"), "a view depends on it");
+    assert_int_equal(row(field("a", number("1.5"))), MR_VERDICT_DEAD);
+    says("type_conflict", "\"a\"");
+    assert_non_null(strstr(err.detail, "a view depends on it"));
+    assert_int_equal(row(field("late", number("1.5"))), MR_VERDICT_DEAD);
+    assert_int_equal(row(field("a", mr_value_int(2))), MR_VERDICT_OK);
+    assert_false(mr_tracker_changed(tk));
+}
+
+static void test_columns_of_others_and_dropped_ones_count_against_the_limit(void **state)
+{
+    struct mr_catalog_column have[] = {{.name = MR_STR("mine"), .native = MR_STR("int64"), .type = MR_TYPE(MR_T_INT64)},
+                                       {.name = MR_STR("theirs"), .native = MR_STR("int64"), .type = MR_TYPE(MR_T_INT64)}};
+    struct mr_catalog_table now = {.exists = true, .columns = have, .column_count = 2, .gone_columns = 1};
+    struct mr_buf notes = MR_BUF_INIT(4096);
+
+    (void)state;
+    dialect.max_columns = 4;
+    start("");
+    mr_tracker_meet_catalog(tk, &now, &notes);
+    assert_int_equal(row(field("mine", mr_value_int(1))), MR_VERDICT_OK);
+    assert_int_equal(row(field("new", mr_value_int(1))), MR_VERDICT_OK);
+    assert_int_equal(row(field("too_many", mr_value_int(1))), MR_VERDICT_DEAD);
+    says("too_large", "\"too_many\"");
+    assert_int_equal(row(field("theirs", mr_value_int(1))), MR_VERDICT_OK); /* is there already */
+    assert_int_equal(mr_tracker_count(tk), 3);
+    mr_buf_free(&notes);
+}
+
 /* ---- Keys ---- */
 
 static void test_a_null_key_is_dead(void **state)
@@ -345,6 +400,9 @@ static void test_saved_columns_are_clean_until_something_is_learned(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CASE(test_a_column_that_the_target_does_not_add_is_dead_and_others_are_not),
+        CASE(test_a_column_that_the_target_does_not_alter_keeps_its_type),
+        CASE(test_columns_of_others_and_dropped_ones_count_against_the_limit),
         CASE(test_a_null_key_is_dead),
         CASE(test_another_key_set_changes_the_table),
         CASE(test_the_table_has_no_key_while_one_of_its_columns_is_unknown),

@@ -33,6 +33,14 @@ struct mr_error {
     int64_t row;        /* index of the offending row in the table batch, -1 unknown */
 };
 
+/* No error, for a struct that has been in use. It is large, and zeroing all of it for every record costs more than reading the record's key. */
+static inline void mr_error_clear(struct mr_error *err)
+{
+    err->status = MR_OK;
+    err->code[0] = err->native[0] = err->message[0] = err->detail[0] = err->hint[0] = err->field[0] = 0;
+    err->row = -1;
+}
+
 /* Fill *err (which may be NULL) and return the class. `code` is left as the class's name. */
 enum mr_status mr_fail(struct mr_error *err, enum mr_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -87,5 +95,6 @@ const char *mr_status_name(enum mr_status status);
 #define MR_CODE_NAME_COLLISION "name_collision"
 #define MR_CODE_CONSTRAINT "constraint"         /* the target's own constraint refused the row */
 #define MR_CODE_REFUSED "refused"               /* any other data refusal of the target */
+#define MR_CODE_NO_RIGHTS "no_rights"           /* ENV: the target's user may not; a person gives the right */
 
 #endif

@@ -22,6 +22,8 @@ size_t mr_utf8_count(struct mr_str s); /* characters; ill-formed bytes count one
  * returned as it is. */
 struct mr_str mr_utf8_repair(struct mr_str s, bool replace, struct mr_arena *ar);
 /* Append the encoding of a code point (surrogates too) to out[4]; returns the length. */
+/* A character that is not seen but acts on a terminal: control characters (C1 too), line separators, those that turn the reading direction. */
+bool mr_utf8_is_hidden(uint32_t code_point);
 size_t mr_utf8_encode(uint32_t code_point, char out[4]);
 
 #endif

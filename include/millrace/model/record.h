@@ -40,6 +40,7 @@ struct mr_record {
     struct mr_str broken_message;
 
     void *owner;          /* the source's own handle on the memory */
+    int64_t epoch;        /* the engine's: under which claim of its partition it was read */
 };
 
 /* The header's value, or NULL. */

@@ -76,7 +76,8 @@ struct mr_table_batch {
     size_t row_count;
     bool truncate_first;   /* empty the table before the rows */
     bool ordered;          /* apply one after another as listed (keyless tables, further unique keys) */
-    bool all_new;          /* the table was empty (created by this batch): rows cannot conflict */
+    bool all_new;          /* the rows are complete and said to be new: straight into the table, if the sink has a way that is faster. It
+                            * sets this to false where one of them was there after all, which it has then dealt with */
     bool row_by_row;       /* the sink must use its small path (isolation of a bad row; property tests) */
 };
 

@@ -21,6 +21,7 @@ struct mr_catalog_table {
     bool exists;
     struct mr_catalog_column *columns;
     size_t column_count;
+    size_t gone_columns;         /* dropped, and counting against the limit for ever (PostgreSQL) */
     struct mr_str *key;          /* names of the primary key's columns, in order */
     size_t key_count;
     struct mr_str key_name;      /* constraint name of the primary key */

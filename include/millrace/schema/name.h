@@ -10,7 +10,10 @@
 struct mr_dialect;
 struct mr_names; /* the names taken in one scope (a table's columns, a schema's tables) */
 
-struct mr_names *mr_names_create(const struct mr_dialect *dialect);
+struct mr_names *mr_names_create(const struct mr_dialect *dialect); /* of columns: reserved_columns are never given */
+struct mr_names *mr_names_create_tables(const struct mr_dialect *dialect); /* of tables, or of schemas */
+/* No name given from now on begins with `prefix_z` (letters' case aside): one that would gets "_" in front. */
+void mr_names_forbid(struct mr_names *names, const char *prefix_z);
 void mr_names_destroy(struct mr_names *names);
 /* Record a name that exists already (from the control table or the catalog). `path` "" = taken by somebody else. False if another
  * path holds it. */

@@ -69,6 +69,11 @@ size_t mr_tracker_key(const struct mr_tracker *tk, const struct mr_str **paths);
  * the change is appended to `notes`, one line each). */
 void mr_tracker_meet_catalog(struct mr_tracker *tk, const struct mr_catalog_table *now, struct mr_buf *notes);
 
+/* The target refuses to add a column for this path ("" any path), or to alter the column of it: fields that would need it are dead letters from
+ * now on, with the target's words. */
+void mr_tracker_refuse_new(struct mr_tracker *tk, struct mr_str path, const char *why_z);
+void mr_tracker_refuse_alter(struct mr_tracker *tk, struct mr_str path, const char *why_z);
+
 /* --- one row --- */
 void mr_tracker_row_begin(struct mr_tracker *tk, const struct mr_place *place);
 /* Judge one field. `hint` is the position of the field in its row: the column found there last time is tried first. On OK
@@ -90,7 +95,11 @@ size_t mr_tracker_count(const struct mr_tracker *tk);
 const struct mr_tracked_column *mr_tracker_column(const struct mr_tracker *tk, size_t i);
 void mr_tracker_saved(struct mr_tracker *tk); /* clears dirty */
 
-/* Has the shape (columns, types, key) changed since the last publish? */
+/* Has an int64 column got its first value that a double cannot hold, and is that not saved yet? Statistics may come late, this may not: a float
+ * that arrives elsewhere, or after a kill, would make the column float64. */
+bool mr_tracker_beyond_double(const struct mr_tracker *tk);
+
+/* Has the shape (columns, types, key) changed since the last publish, or has what mr_tracker_beyond_double tells? */
 bool mr_tracker_changed(const struct mr_tracker *tk);
 /* The wanted table, next version, refs 1. Column i of the table is column i of the tracker, always: columns are only appended. */
 struct mr_table *mr_tracker_publish(struct mr_tracker *tk);

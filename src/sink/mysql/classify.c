@@ -35,7 +35,7 @@ static const struct rule rules[] = {
     {1038, MR_E_ENV, "out_of_memory"},
     {1040, MR_E_ENV, "too_many_connections"},
     {1041, MR_E_ENV, "out_of_memory"},
-    {1044, MR_E_ENV, "no_rights"},
+    {1044, MR_E_ENV, MR_CODE_NO_RIGHTS},
     {1045, MR_E_ENV, "authentication"},
     {1053, MR_E_ENV, "shutdown"},
     {1077, MR_E_ENV, "shutdown"},
@@ -43,8 +43,8 @@ static const struct rule rules[] = {
     {1114, MR_E_ENV, "disk_full"},
     {1129, MR_E_ENV, "connection"},
     {1130, MR_E_ENV, "authentication"},
-    {1142, MR_E_ENV, "no_rights"},
-    {1143, MR_E_ENV, "no_rights"},
+    {1142, MR_E_ENV, MR_CODE_NO_RIGHTS},
+    {1143, MR_E_ENV, MR_CODE_NO_RIGHTS},
     {1158, MR_E_ENV, "connection"},
     {1159, MR_E_ENV, "connection"},
     {1160, MR_E_ENV, "connection"},
@@ -52,7 +52,7 @@ static const struct rule rules[] = {
     {1203, MR_E_ENV, "too_many_connections"},
     {1206, MR_E_ENV, "out_of_memory"}, /* the lock table is full */
     {1226, MR_E_ENV, "too_many_connections"},
-    {1227, MR_E_ENV, "no_rights"},
+    {1227, MR_E_ENV, MR_CODE_NO_RIGHTS},
     {1290, MR_E_ENV, "read_only"},
     {1317, MR_E_ENV, "canceled"},
     {1461, MR_E_ENV, "too_many_statements"},
@@ -108,6 +108,14 @@ static const struct rule rules[] = {
     {1286, MR_E_CONFIG, "no_innodb"},
     {1665, MR_E_CONFIG, "binlog_format"}, /* READ COMMITTED wants row format */
     {3750, MR_E_CONFIG, "key_required"},
+    {1553, MR_E_CONFIG, "has_dependents"}, /* of DDL: what foreign keys and generated columns forbid */
+    {1828, MR_E_CONFIG, "has_dependents"},
+    {1829, MR_E_CONFIG, "has_dependents"},
+    {1832, MR_E_CONFIG, "has_dependents"},
+    {1833, MR_E_CONFIG, "has_dependents"},
+    {1834, MR_E_CONFIG, "has_dependents"},
+    {3108, MR_E_CONFIG, "has_dependents"},
+    {3780, MR_E_CONFIG, "has_dependents"},
 
     /* this row */
     {1048, MR_E_DATA, MR_CODE_CONSTRAINT},

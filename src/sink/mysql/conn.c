@@ -15,6 +15,7 @@
 
 #define MIN_MARIADB 100600 /* JSON_TABLE */
 #define MIN_MYSQL 80017    /* utf8mb4_0900_bin */
+#define LOCK_TIMEOUT 1205
 
 /* ---- Errors ---- */
 
@@ -35,7 +36,7 @@ static const char *own_hint(unsigned number)
     case 1142:
     case 1143:
     case 1227:
-        return "grant the missing right to the user in target.url; the work goes on by itself then";
+        return "grant the missing right to the user in target.url; `millrace run` goes on by itself then";
     case 1021:
     case 1114:
         return "make room on the server's disk; the work goes on by itself then";
@@ -54,13 +55,20 @@ static const char *own_hint(unsigned number)
     return NULL;
 }
 
-static enum mr_status fill_error(unsigned number, const char *said, const char *what, struct mr_error *err)
+static enum mr_status fill_error(const struct mr_my *my, unsigned number, const char *state, const char *said, const char *what,
+                                 struct mr_error *err)
 {
     char native[16];
     const char *code;
 
     snprintf(native, sizeof(native), "%u", number);
     enum mr_status status = mr_my_classify(native, &code);
+    if (number == LOCK_TIMEOUT && my->lock_wait_ms > 0)
+        status = MR_E_ENV; /* it has waited as long as it may: the caller has other things to do */
+    if (strcmp(code, "unknown") == 0 && strncmp(state, "45", 2) == 0) {
+        status = MR_E_DATA; /* a number of the user's own: SIGNAL in a trigger */
+        code = MR_CODE_REFUSED;
+    }
     mr_fail(err, status, "%s: %s", what, said);
     if (!err)
         return status;
@@ -74,7 +82,7 @@ static enum mr_status fill_error(unsigned number, const char *said, const char *
 enum mr_status mr_my_fail(struct mr_my *my, const char *what, struct mr_error *err)
 {
     unsigned number = mysql_errno(my->conn);
-    return fill_error(number ? number : CR_UNKNOWN_ERROR, mysql_error(my->conn), what, err);
+    return fill_error(my, number ? number : CR_UNKNOWN_ERROR, mysql_sqlstate(my->conn), mysql_error(my->conn), what, err);
 }
 
 enum mr_status mr_my_fail_stmt(struct mr_my *my, MYSQL_STMT *stmt, const char *what, struct mr_error *err)
@@ -82,7 +90,7 @@ enum mr_status mr_my_fail_stmt(struct mr_my *my, MYSQL_STMT *stmt, const char *w
     unsigned number = mysql_stmt_errno(stmt);
     if (number == 0)
         return mr_my_fail(my, what, err);
-    return fill_error(number, mysql_stmt_error(stmt), what, err);
+    return fill_error(my, number, mysql_stmt_sqlstate(stmt), mysql_stmt_error(stmt), what, err);
 }
 
 /* ---- Running text ---- */
@@ -205,11 +213,43 @@ static const char *const session_settings[] = {
 };
 
 /* Wishes: where the server refuses, the work goes on. Without innodb_strict_mode a table of many columns is made with a warning, and only the row
- * that is really too long is refused. */
-static const char *const session_wishes[] = {
+ * that is really too long is refused. A batch takes what it takes: cancelled and tried again it would never end. When our machine dies, what it
+ * held must not stay locked for hours. */
+static const char *const wishes_of_mariadb[] = {
     "SET SESSION innodb_strict_mode = OFF",
-    "SET SESSION wait_timeout = 604800",
+    "SET SESSION max_statement_time = 0",
+    "SET SESSION idle_transaction_timeout = 300",
+    NULL,
 };
+static const char *const wishes_of_mysql[] = {
+    "SET SESSION innodb_strict_mode = OFF",
+    "SET SESSION max_execution_time = 0",
+    "SET SESSION wait_timeout = 600",
+    NULL,
+};
+
+static enum mr_status wish(struct mr_my *my, struct mr_error *err)
+{
+    const char *const *wishes = my->is_mariadb ? wishes_of_mariadb : wishes_of_mysql;
+    for (; *wishes; wishes++) {
+        struct mr_error ignored = {0};
+        if (mr_my_run_z(my, *wishes, "cannot set up the session", &ignored) == MR_E_ENV && mysql_errno(my->conn) >= CR_MIN_ERROR)
+            return mr_my_fail(my, "cannot set up the session", err);
+    }
+    return MR_OK;
+}
+
+enum mr_status mr_my_set_lock_wait(struct mr_my *my, int64_t ms, struct mr_error *err)
+{
+    long long seconds = (long long)(ms / 1000 + (ms % 1000 != 0));
+
+    mr_buf_clear(&my->sql);
+    mr_buf_append_z(&my->sql, "SET SESSION lock_wait_timeout = ");
+    mr_buf_printf(&my->sql, ms > 0 ? "%lld" : "DEFAULT", seconds);
+    mr_buf_append_z(&my->sql, ", innodb_lock_wait_timeout = ");
+    mr_buf_printf(&my->sql, ms > 0 ? "%lld" : "DEFAULT", seconds);
+    return mr_my_run_built(my, "cannot set the lock timeout", err);
+}
 
 static enum mr_status set_names(struct mr_my *my, struct mr_error *err)
 {
@@ -226,11 +266,9 @@ static enum mr_status set_up_session(struct mr_my *my, bool read_only, struct mr
     MR_TRY(set_names(my, err));
     for (size_t i = 0; i < sizeof(session_settings) / sizeof(session_settings[0]); i++)
         MR_TRY(mr_my_run_z(my, session_settings[i], "cannot set up the session", err));
-    for (size_t i = 0; i < sizeof(session_wishes) / sizeof(session_wishes[0]); i++) {
-        struct mr_error ignored = {0};
-        if (mr_my_run_z(my, session_wishes[i], "cannot set up the session", &ignored) == MR_E_ENV && mysql_errno(my->conn) >= 2000)
-            return mr_my_fail(my, "cannot set up the session", err);
-    }
+    MR_TRY(wish(my, err));
+    if (my->lock_wait_ms > 0)
+        MR_TRY(mr_my_set_lock_wait(my, my->lock_wait_ms, err));
     return read_only ? mr_my_run_z(my, "SET SESSION TRANSACTION READ ONLY", "cannot set up the session", err) : MR_OK;
 }
 
@@ -277,6 +315,7 @@ static enum mr_status my_connect(const struct mr_sink_options *opt, struct mr_si
     struct mr_my *my = mr_xcalloc(1, sizeof(*my));
     my->base.ops = &mr_sink_mysql;
     my->cfg = opt->cfg;
+    my->lock_wait_ms = opt->lock_wait_ms;
     my->conn = conn;
     my->sql = MR_BUF_INIT(MR_MY_MAX_TEXT);
     my->control = MR_BUF_INIT(1024);
@@ -315,10 +354,11 @@ static void my_cancel(struct mr_sink *sink)
     struct mr_my *my = mr_my_of(sink);
     MYSQL *other = NULL;
     struct mr_error ignored = {0};
-    char sql[64];
+    struct mr_buf sql = MR_BUF_INIT(64);
 
-    snprintf(sql, sizeof(sql), "KILL QUERY %lu", my->thread_id);
-    bool killed = mr_my_open(my->cfg, "millrace cancel", &other, &ignored) == MR_OK && mysql_query(other, sql) == 0;
+    mr_buf_printf(&sql, "KILL QUERY %lu", my->thread_id);
+    bool killed = mr_my_open(my->cfg, "millrace cancel", &other, &ignored) == MR_OK && mysql_query(other, mr_buf_z(&sql)) == 0;
+    mr_buf_free(&sql);
     if (other)
         mysql_close(other);
     if (!killed)

@@ -5,10 +5,11 @@
 
 enum lock_purpose { LOCK_CONTROL, LOCK_GATE };
 
-#define FOR_EVER "31536000" /* seconds: MariaDB takes no negative ones */
+#define MAKING_SECONDS 60 /* the others are making the control tables: so long at most */
 
-/* GET_LOCK answers 1, or 0 after the time, or NULL when the wait was ended. */
-static enum mr_status take_lock(struct mr_my *my, enum lock_purpose purpose, struct mr_error *err)
+/* GET_LOCK answers 1, or 0 after `seconds`, or NULL when the wait was ended. */
+static enum mr_status take_lock(struct mr_my *my, enum lock_purpose purpose, long long seconds, enum mr_status otherwise,
+                                const char *taken_z, struct mr_error *err)
 {
     MR_MY_RESULT res = NULL;
     MYSQL_ROW row;
@@ -16,11 +17,11 @@ static enum mr_status take_lock(struct mr_my *my, enum lock_purpose purpose, str
     mr_buf_clear(&my->sql);
     mr_buf_append_z(&my->sql, "SELECT GET_LOCK(");
     mr_my_quote_text(mr_str_z(my->lock_name[purpose]), &my->sql);
-    mr_buf_append_z(&my->sql, ", " FOR_EVER ")");
+    mr_buf_printf(&my->sql, ", %lld)", seconds);
     MR_TRY(mr_my_query_built(my, "cannot take a named lock", &res, err));
     if (res && (row = mysql_fetch_row(res)) && mr_str_eq_z(mr_my_cell(res, row, 0), "1"))
         return MR_OK;
-    return mr_fail(err, MR_E_ENV, "cannot take a named lock: the wait was ended");
+    return mr_fail(err, otherwise, "%s", taken_z);
 }
 
 static void give_lock(struct mr_my *my, enum lock_purpose purpose)
@@ -34,9 +35,10 @@ static void give_lock(struct mr_my *my, enum lock_purpose purpose)
     (void)!mr_my_run_built(my, "cannot give a named lock back", &ignored); /* the end of the connection gives it back too */
 }
 
+/* Not waited for inside the call: the other instance may be rewriting a table for an hour, and meanwhile the caller has a group to keep. */
 enum mr_status mr_my_gate_lock(struct mr_sink *sink, struct mr_error *err)
 {
-    return take_lock(mr_my_of(sink), LOCK_GATE, err);
+    return take_lock(mr_my_of(sink), LOCK_GATE, 0, MR_E_BUSY, "another instance is changing the schema", err);
 }
 
 void mr_my_gate_unlock(struct mr_sink *sink)
@@ -101,7 +103,7 @@ static enum mr_status create_tables(struct mr_sink *sink, struct mr_error *err)
     int64_t version;
 
     mr_arena_reset(my->scratch);
-    MR_TRY(take_lock(my, LOCK_CONTROL, err));
+    MR_TRY(take_lock(my, LOCK_CONTROL, MAKING_SECONDS, MR_E_ENV, "another instance is making the control tables", err));
     enum mr_status status = run_create(my, err);
     give_lock(my, LOCK_CONTROL);
     MR_TRY(status);

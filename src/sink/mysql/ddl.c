@@ -9,23 +9,18 @@
 
 static const char *const algorithms[] = {"INSTANT", "INPLACE", "COPY"};
 
-static enum mr_status set_lock_timeout(struct mr_my *my, int64_t ms, struct mr_error *err)
-{
-    int64_t seconds = ms / 1000 + (ms % 1000 != 0);
-    if (seconds < 1)
-        seconds = 1;
-    mr_buf_clear(&my->sql);
-    mr_buf_printf(&my->sql, "SET SESSION lock_wait_timeout = %lld", (long long)seconds);
-    return mr_my_run_built(my, "cannot set the lock timeout", err);
-}
-
 /* Errors whose plain class would be wrong for DDL. */
 static enum mr_status judge(struct mr_error *err, enum mr_status status)
 {
-    if (status == MR_E_BUSY && strcmp(err->native, "1205") == 0) /* the lock is held by somebody who may hold it for long */
+    if (status == MR_E_BUSY && strcmp(err->code, "lock_timeout") == 0) /* the lock is held by somebody who may hold it for long */
         status = err->status = MR_E_ENV;
-    if (strcmp(err->native, "1265") == 0 || strcmp(err->native, "1366") == 0 || strcmp(err->native, "1406") == 0)
+    if (status == MR_E_SCHEMA && (strcmp(err->code, "wrong_type") == 0 || strcmp(err->code, MR_CODE_OUT_OF_RANGE) == 0))
         status = err->status = MR_E_DATA; /* what is stored does not fit the new type */
+    if (strcmp(err->code, NO_ALGORITHM) == 0 || strcmp(err->code, "has_dependents") == 0) { /* does not go here, today and tomorrow */
+        mr_error_hint(err, "something in the target depends on it (a foreign key, a generated column, an index): drop that, or make the "
+                           "change by hand");
+        status = err->status = MR_E_CONFIG;
+    }
     return status;
 }
 
@@ -112,9 +107,9 @@ static enum mr_status check_indexes(struct mr_my *my, const struct mr_table *tbl
     if (!res || !(row = mysql_fetch_row(res)))
         return MR_OK;
     struct mr_str index = mr_my_cell(res, row, 0);
-    enum mr_status status = mr_fail(err, MR_E_ENV, "column %.*s must get another type, and index %.*s holds it", MR_STR_FMT(column),
+    enum mr_status status = mr_fail(err, MR_E_CONFIG, "column %.*s must get another type, and index %.*s holds it", MR_STR_FMT(column),
                                     MR_STR_FMT(index));
-    mr_error_hint(err, "drop the index; Millrace tries again");
+    mr_error_hint(err, "drop the index, or make the change by hand");
     return status;
 }
 
@@ -152,7 +147,9 @@ enum mr_status mr_my_ddl(struct mr_sink *sink, const struct mr_ddl_step *step, c
         return MR_OK;
     if (step->kind == MR_DDL_ALTER_TYPE && mr_my_needs_shadow(step, now))
         MR_TRY(check_indexes(my, step->tbl, step->tbl->columns[step->column].name, err));
-    MR_TRY(set_lock_timeout(my, my->cfg->lock_timeout_ms, err));
-    MR_TRY(run_all(my, sql, ar, statement, err));
-    return mr_my_run_z(my, "SET SESSION lock_wait_timeout = DEFAULT", "cannot set the lock timeout", err);
+    MR_TRY(mr_my_set_lock_wait(my, my->cfg->lock_timeout_ms > 0 ? my->cfg->lock_timeout_ms : 1, err));
+    enum mr_status status = run_all(my, sql, ar, statement, err);
+    struct mr_error ignored = {0};
+    enum mr_status restored = mr_my_set_lock_wait(my, my->lock_wait_ms, status == MR_OK ? err : &ignored);
+    return status == MR_OK ? restored : status;
 }

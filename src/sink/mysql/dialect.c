@@ -310,6 +310,7 @@ const struct mr_dialect mr_my_dialect = {
     .ident_folds_unicode = true,
     .ident_in_characters = true,
     .ident_is_bmp = true,
+    .reserved_tables = "millrace_", /* the control tables may be beside them */
     .keeps_doubles = true,
     .wants_wider = mr_my_wants_wider,
 };

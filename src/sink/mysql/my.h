@@ -68,6 +68,7 @@ struct mr_my {
     bool folds_tables;          /* lower_case_table_names is not 0 */
     bool in_txn;
     uint64_t max_packet;        /* bytes of one statement with its values */
+    int64_t lock_wait_ms;       /* 0: as long as it takes */
     struct mr_buf control;      /* quoted database of the control tables */
     struct mr_str control_name; /* the same, not quoted; in `ar` */
     char lock_name[2][64];      /* of GET_LOCK: making the control tables, the DDL gate */
@@ -107,6 +108,8 @@ struct mr_str mr_my_cell(MYSQL_RES *res, MYSQL_ROW row, unsigned column);
 enum mr_status mr_my_begin(struct mr_sink *sink, struct mr_error *err);
 enum mr_status mr_my_commit(struct mr_sink *sink, struct mr_error *err);
 void mr_my_rollback(struct mr_sink *sink);
+/* How long statements wait for others' locks, of rows and of tables; 0: the server's default. */
+enum mr_status mr_my_set_lock_wait(struct mr_my *my, int64_t ms, struct mr_error *err) MR_MUST_CHECK;
 /* DDL has committed implicitly: the caller's transaction goes on as a new one. */
 enum mr_status mr_my_go_on(struct mr_my *my, struct mr_error *err) MR_MUST_CHECK;
 

@@ -151,7 +151,7 @@ static bool check_table(struct asking *a, const char *subject_z, struct mr_str s
         tell_missing(a, subject_z, q, mr_arena_printf(a->ar, "user %.*s may not alter table %.*s", MR_STR_FMT(a->user), MR_STR_FMT(q)),
                      mr_arena_printf(a->ar, "run: GRANT ALTER, CREATE, INSERT, DROP ON %.*s TO %.*s; or set target.evolve=none", MR_STR_FMT(q),
                                      MR_STR_FMT(a->user)));
-    else if (strcmp(err.code, "no_rights") == 0)
+    else if (strcmp(err.code, MR_CODE_NO_RIGHTS) == 0)
         tell_missing(a, subject_z, q, mr_arena_printf(a->ar, "user %.*s may not write table %.*s", MR_STR_FMT(a->user), MR_STR_FMT(q)),
                      mr_arena_printf(a->ar, "run: GRANT SELECT, INSERT, UPDATE, DELETE ON %.*s TO %.*s", MR_STR_FMT(q), MR_STR_FMT(a->user)));
     else

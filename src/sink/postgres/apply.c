@@ -281,6 +281,7 @@ static enum mr_status copy_new(struct mr_pg_plan *pl, const struct mr_pg_picked 
     }
     if (status != MR_E_DATA || strcmp(err->native, "23505") != 0)
         return status;
+    pl->batch->all_new = false;
     pl->pg->undo_mark++;
     pl->pg->joins_off = false;
     return mr_pg_run(pl->pg, "ROLLBACK TO SAVEPOINT " COPY_SAVEPOINT "; RELEASE SAVEPOINT " COPY_SAVEPOINT,

@@ -5,7 +5,8 @@
 
 static const char table_sql[] =
     "SELECT c.oid, c.relkind IN ('r', 'p'), "
-    "EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' AND (f.conrelid = c.oid OR f.confrelid = c.oid)) "
+    "EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' AND (f.conrelid = c.oid OR f.confrelid = c.oid)), "
+    "(SELECT count(*) FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attisdropped) "
     "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE " NAMESPACE;
 
 static const char columns_sql[] =
@@ -89,6 +90,12 @@ static enum mr_status find_table(struct mr_pg *pg, struct mr_str schema, struct 
     return MR_OK;
 }
 
+static size_t gone_columns(const PGresult *res)
+{
+    int64_t count = 0;
+    return mr_parse_int64(cell(res, 0, 3), &count) && count > 0 ? (size_t)count : 0;
+}
+
 enum mr_status mr_pg_describe_table(struct mr_sink *sink, struct mr_str schema, struct mr_str table,
                                     struct mr_arena *ar, struct mr_catalog_table *out, struct mr_error *err)
 {
@@ -106,6 +113,7 @@ enum mr_status mr_pg_describe_table(struct mr_sink *sink, struct mr_str schema, 
     MR_TRY(mr_pg_query(pg, keys_sql, 1, &oid, "cannot read the catalog", &keys, err));
     out->exists = true;
     out->has_foreign_keys = is_true(found, 0, 2);
+    out->gone_columns = gone_columns(found);
     fill_columns(columns, ar, out);
     fill_keys(keys, ar, out);
     return MR_OK;

@@ -22,7 +22,7 @@ static const struct rule rules[] = {
     {"25006", MR_E_ENV, "read_only"},
     {"0A000", MR_E_ENV, "not_supported"}, /* of a stale prepared query it means SCHEMA: exec.c knows */
     {"28", MR_E_ENV, "authentication"},
-    {"42501", MR_E_ENV, "no_rights"},
+    {"42501", MR_E_ENV, MR_CODE_NO_RIGHTS},
     {"55006", MR_E_ENV, "in_use"},
     {"55P03", MR_E_ENV, "lock_timeout"},
     {"2BP01", MR_E_ENV, "has_dependents"},
@@ -47,7 +47,8 @@ static const struct rule rules[] = {
     {"42846", MR_E_SCHEMA, "wrong_type"},
     {"42883", MR_E_SCHEMA, "wrong_type"}, /* no operator for these two types */
     {"428C9", MR_E_SCHEMA, "generated"},
-    {"42939", MR_E_CONFIG, "reserved_name"}, /* a schema called pg_… */
+    {"42P16", MR_E_CONFIG, "table_definition"}, /* an inherited column, a partition key, a second primary key */
+    {"42939", MR_E_DATA, MR_CODE_REFUSED}, /* a schema called pg_… */
 
     /* this row */
     {"21000", MR_E_DATA, MR_CODE_CONSTRAINT}, /* two keys of a batch are one for the target's index */
@@ -64,7 +65,13 @@ static const struct rule rules[] = {
     {"23", MR_E_DATA, MR_CODE_CONSTRAINT},
     {"44", MR_E_DATA, MR_CODE_CONSTRAINT},  /* WITH CHECK OPTION */
     {"54", MR_E_DATA, MR_CODE_TOO_LARGE},   /* index row, row or document beyond a limit */
-    {"P0001", MR_E_DATA, MR_CODE_REFUSED},  /* a trigger of the user raised it */
+    {"09", MR_E_DATA, MR_CODE_REFUSED},     /* functions of the user, in triggers and checks: what they raise */
+    {"20", MR_E_DATA, MR_CODE_REFUSED},
+    {"27", MR_E_DATA, MR_CODE_REFUSED},
+    {"2F", MR_E_DATA, MR_CODE_REFUSED},
+    {"38", MR_E_DATA, MR_CODE_REFUSED},
+    {"39", MR_E_DATA, MR_CODE_REFUSED},
+    {"P0", MR_E_DATA, MR_CODE_REFUSED},
 
     /* text that we wrote ourselves */
     {"42601", MR_E_BUG, "bug"},

@@ -15,7 +15,25 @@
 static const char session_settings[] =
     "SET timezone TO 'UTC'; SET datestyle TO 'ISO, YMD'; SET intervalstyle TO 'postgres'; "
     "SET bytea_output TO 'hex'; SET extra_float_digits TO 1; SET standard_conforming_strings TO on; "
-    "SET client_min_messages TO warning; SET jit TO off";
+    "SET client_min_messages TO warning; SET jit TO off; "
+    /* A batch takes what it takes: cancelled and tried again it would never end. */
+    "SET statement_timeout TO 0; SET idle_in_transaction_session_timeout TO 0; "
+    /* When our machine dies, what it held must not stay locked for hours. */
+    "SET tcp_keepalives_idle TO 60; SET tcp_keepalives_interval TO 10; SET tcp_keepalives_count TO 6";
+
+static enum mr_status set_limits(struct mr_pg *pg, int64_t lock_wait_ms, struct mr_error *err)
+{
+    char text[96];
+    snprintf(text, sizeof(text), "SET lock_timeout TO %lld", (long long)lock_wait_ms);
+    MR_TRY(mr_pg_run(pg, text, "cannot set up the session", err));
+    if (pg->server.version < 140000)
+        return MR_OK;
+    /* The same when our process dies while a statement of it waits for a lock. Not every server's system can do it. */
+    struct mr_error ignored = {0};
+    if (mr_pg_run(pg, "SET client_connection_check_interval TO '10s'", "cannot set up the session", &ignored) == MR_OK)
+        return MR_OK;
+    return PQstatus(pg->conn) == CONNECTION_OK ? MR_OK : mr_pg_fail(pg, NULL, "cannot set up the session", err);
+}
 
 static void drop_notice(void *arg, const PGresult *res)
 {
@@ -39,12 +57,13 @@ static enum mr_status read_server(struct mr_pg *pg, struct mr_error *err)
     return MR_OK;
 }
 
-static enum mr_status set_up_session(struct mr_pg *pg, bool read_only, struct mr_error *err)
+static enum mr_status set_up_session(struct mr_pg *pg, const struct mr_sink_options *opt, struct mr_error *err)
 {
     PQsetNoticeReceiver(pg->conn, drop_notice, NULL);
     MR_TRY(read_server(pg, err));
     MR_TRY(mr_pg_run(pg, session_settings, "cannot set up the session", err));
-    if (read_only)
+    MR_TRY(set_limits(pg, opt->lock_wait_ms, err));
+    if (opt->read_only)
         MR_TRY(mr_pg_run(pg, "SET default_transaction_read_only TO on", "cannot set up the session", err));
 
     const char *is_superuser = PQparameterStatus(pg->conn, "is_superuser");
@@ -68,6 +87,7 @@ static void pg_destroy(struct mr_sink *sink)
     mr_pg_shapes_destroy(pg->shapes);
     mr_pg_queries_destroy(pg->queries);
     mr_arena_destroy(pg->scratch);
+    mr_buf_free(&pg->copy);
     mr_buf_free(&pg->sql);
     mr_buf_free(&pg->control);
     PQfreeCancel(pg->cancel);
@@ -85,6 +105,7 @@ static enum mr_status pg_connect(const struct mr_sink_options *opt, struct mr_si
     pg->base.ops = &mr_sink_postgres;
     pg->cfg = opt->cfg;
     pg->conn = conn;
+    pg->copy = MR_BUF_INIT(MR_PG_MAX_VALUE + 65536);
     pg->sql = MR_BUF_INIT(MR_PG_MAX_TEXT);
     pg->control = MR_BUF_INIT(1024);
     mr_pg_quote_ident(mr_str_z(control && *control ? control : "millrace"), &pg->control);
@@ -93,7 +114,7 @@ static enum mr_status pg_connect(const struct mr_sink_options *opt, struct mr_si
     pg->shapes = mr_pg_shapes_create();
     pg->pipe = mr_pg_pipe_create();
 
-    enum mr_status status = set_up_session(pg, opt->read_only, err);
+    enum mr_status status = set_up_session(pg, opt, err);
     if (status != MR_OK) {
         pg_destroy(&pg->base);
         return status;

@@ -22,9 +22,18 @@ static enum mr_status take_lock(struct mr_pg *pg, enum lock_purpose purpose, con
     return mr_pg_query(pg, sql_z, 1, (const char *const[]){key}, "cannot take an advisory lock", &res, err);
 }
 
+/* Not waited for inside the call: the other instance may be rewriting a table for an hour, and meanwhile the caller has a group to keep. */
 enum mr_status mr_pg_gate_lock(struct mr_sink *sink, struct mr_error *err)
 {
-    return take_lock(mr_pg_of(sink), LOCK_GATE, "SELECT pg_advisory_lock($1)", err);
+    char key[32];
+    MR_PG_RESULT res = NULL;
+
+    lock_key(mr_pg_of(sink), LOCK_GATE, key);
+    MR_TRY(mr_pg_query(mr_pg_of(sink), "SELECT pg_try_advisory_lock($1)", 1, (const char *const[]){key}, "cannot take an advisory lock",
+                       &res, err));
+    if (strcmp(PQgetvalue(res, 0, 0), "t") == 0)
+        return MR_OK;
+    return mr_fail(err, MR_E_BUSY, "another instance is changing the schema");
 }
 
 void mr_pg_gate_unlock(struct mr_sink *sink)

@@ -3,7 +3,8 @@
 
 #include "encode.h"
 
-#define CHUNK_BYTES ((size_t)256 << 10) /* handed to libpq at once */
+#define CHUNK_BYTES ((size_t)64 << 10) /* handed to libpq at once: the server reads while we encode what follows */
+#define KEEP_BYTES ((size_t)1 << 20)   /* a buffer beyond this goes back after a giant row */
 
 /* What every binary COPY begins with: signature, flags, length of the header's extension. */
 static const char header[19] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
@@ -13,15 +14,15 @@ struct copy {
     const struct mr_pg_shape *shape;
     const struct mr_table_batch *batch;
     const struct mr_pg_picked *picked;
-    struct mr_buf data;
+    struct mr_buf *data; /* the connection's own, kept from batch to batch */
     const char *what;
 };
 
 static enum mr_status send_data(struct copy *cp, struct mr_error *err)
 {
-    if (cp->data.len > 0 && PQputCopyData(cp->pg->conn, cp->data.data, (int)cp->data.len) != 1)
+    if (cp->data->len > 0 && PQputCopyData(cp->pg->conn, cp->data->data, (int)cp->data->len) != 1)
         return mr_pg_fail(cp->pg, NULL, cp->what, err);
-    mr_buf_clear(&cp->data);
+    mr_buf_clear(cp->data);
     return MR_OK;
 }
 
@@ -30,19 +31,19 @@ static enum mr_status encode_row(struct copy *cp, size_t i, struct mr_error *err
     const struct mr_row *row = &cp->batch->rows[cp->picked->rows[i]];
     size_t count = cp->shape->column_count;
 
-    mr_buf_append_u16be(&cp->data, (uint16_t)(count + (cp->picked->groups != NULL)));
+    mr_buf_append_u16be(cp->data, (uint16_t)(count + (cp->picked->groups != NULL)));
     if (cp->picked->groups) {
-        mr_buf_append_u32be(&cp->data, 4);
-        mr_buf_append_u32be(&cp->data, (uint32_t)cp->picked->groups[i]);
+        mr_buf_append_u32be(cp->data, 4);
+        mr_buf_append_u32be(cp->data, (uint32_t)cp->picked->groups[i]);
     }
     for (size_t k = 0; k < count; k++)
-        MR_TRY(mr_pg_encode_field(cp->shape->columns[k].wire, cp->pg->server.version, row->cells[k], &cp->data, err));
+        MR_TRY(mr_pg_encode_field(cp->shape->columns[k].wire, cp->pg->server.version, row->cells[k], cp->data, err));
     return MR_OK;
 }
 
 static enum mr_status send_rows(struct copy *cp, struct mr_error *err)
 {
-    mr_buf_append(&cp->data, header, sizeof(header));
+    mr_buf_append(cp->data, header, sizeof(header));
     for (size_t i = 0; i < cp->picked->count; i++) {
         enum mr_status status = encode_row(cp, i, err);
         if (status != MR_OK) {
@@ -50,10 +51,10 @@ static enum mr_status send_rows(struct copy *cp, struct mr_error *err)
                 err->row = cp->picked->rows[i];
             return status;
         }
-        if (cp->data.len >= CHUNK_BYTES)
+        if (cp->data->len >= CHUNK_BYTES)
             MR_TRY(send_data(cp, err));
     }
-    mr_buf_append_u16be(&cp->data, UINT16_MAX); /* end of the data */
+    mr_buf_append_u16be(cp->data, UINT16_MAX); /* end of the data */
     return send_data(cp, err);
 }
 
@@ -89,9 +90,11 @@ static enum mr_status run(struct copy *cp, struct mr_str relation, struct mr_err
     if (PQresultStatus(begun) != PGRES_COPY_IN)
         return mr_pg_fail(cp->pg, begun, cp->what, err);
 
-    cp->data = MR_BUF_INIT(MR_PG_MAX_VALUE + 65536);
+    cp->data = &cp->pg->copy;
     enum mr_status status = send_rows(cp, err);
-    mr_buf_free(&cp->data);
+    mr_buf_clear(cp->data);
+    if (cp->data->cap > KEEP_BYTES)
+        mr_buf_free(cp->data);
     int ended = PQputCopyEnd(cp->pg->conn, status == MR_OK ? NULL : "a row could not be encoded");
     if (ended != 1 && status == MR_OK)
         status = mr_pg_fail(cp->pg, NULL, cp->what, err);

@@ -1,6 +1,12 @@
 /* Running DDL steps. DDL waits for locks no longer than target.lock_timeout, so that it never queues everybody else up behind it. */
 #include "pg.h"
 
+/* The statement is what does not go here, today and tomorrow: no trouble of the server's that passes by itself. 42501 passes: a right is given. */
+static bool is_about_the_statement(const char *state)
+{
+    return strcmp(state, "0A000") == 0 || strcmp(state, "2BP01") == 0 || (strncmp(state, "42", 2) == 0 && strcmp(state, "42501") != 0);
+}
+
 /* Errors whose plain class would be wrong for DDL. */
 static enum mr_status judge(struct mr_error *err, const PGresult *res, enum mr_status status)
 {
@@ -10,9 +16,12 @@ static enum mr_status judge(struct mr_error *err, const PGresult *res, enum mr_s
         err->status = MR_E_BUSY; /* two instances made the same object at once: the catalog's own unique index speaks */
         return MR_E_BUSY;
     }
-    if (strcmp(err->native, "0A000") == 0)
-        mr_error_hint(err, "something in the target depends on the column (a view, a rule, a generated column): drop it, or change the "
-                           "column by hand; Millrace tries again");
+    if ((status == MR_E_ENV || status == MR_E_CONFIG) && is_about_the_statement(err->native)) {
+        mr_error_hint(err, "something in the target depends on it (a view, a rule, a generated column, a foreign key): drop that, or make "
+                           "the change by hand");
+        err->status = MR_E_CONFIG;
+        return MR_E_CONFIG;
+    }
     return status;
 }
 

@@ -165,6 +165,8 @@ bool mr_pg_native_holds(struct mr_str native, struct mr_type type)
     return false;
 }
 
+static const char *const reserved_columns[] = {"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid", NULL};
+
 const struct mr_dialect mr_pg_dialect = {
     .name = "postgresql",
     .max_ident = MR_PG_MAX_IDENT,
@@ -180,4 +182,6 @@ const struct mr_dialect mr_pg_dialect = {
     .render = mr_pg_render,
     .cost = mr_pg_cost,
     .classify = mr_pg_classify,
+    .reserved_columns = reserved_columns,
+    .reserved_schemas = "pg_",
 };

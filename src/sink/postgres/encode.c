@@ -289,6 +289,29 @@ static void put_u32(char *at, uint32_t n)
     at[3] = (char)n;
 }
 
+/* What most fields are, written at once; false: not one of them, nothing is written. */
+static bool encode_common(enum mr_pg_wire wire, struct mr_value v, struct mr_buf *out)
+{
+    bool is_int = wire == MR_PG_INT8 && v.tag == MR_V_INT;
+    bool is_text = wire == MR_PG_TEXT && v.tag == MR_V_TEXT;
+
+    if (!is_int && !is_text)
+        return false;
+    size_t len = is_int ? 8 : v.len;
+    char *at = mr_buf_reserve(out, 4 + len);
+    if (!at)
+        return false;
+    put_u32(at, (uint32_t)len);
+    if (is_int) {
+        put_u32(at + 4, (uint32_t)((uint64_t)v.i >> 32));
+        put_u32(at + 8, (uint32_t)v.i);
+    } else if (len > 0) {
+        memcpy(at + 4, v.ptr, len);
+    }
+    out->len += 4 + len;
+    return true;
+}
+
 enum mr_status mr_pg_encode_field(enum mr_pg_wire wire, int server, struct mr_value v, struct mr_buf *out,
                                   struct mr_error *err)
 {
@@ -296,6 +319,8 @@ enum mr_status mr_pg_encode_field(enum mr_pg_wire wire, int server, struct mr_va
         mr_buf_append_u32be(out, UINT32_MAX);
         return MR_OK;
     }
+    if (v.len <= MR_PG_MAX_VALUE && encode_common(wire, v, out))
+        return MR_OK;
     size_t at = out->len;
     mr_buf_append_u32be(out, 0);
     MR_TRY(mr_pg_encode(wire, server, v, out, err));

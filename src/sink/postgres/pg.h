@@ -50,6 +50,7 @@ struct mr_pg {
     uint64_t undo_mark;         /* grows with each rollback, whole or to a savepoint */
     struct mr_buf control;      /* quoted control schema */
 
+    struct mr_buf copy;         /* rows on their way into a COPY; empty between */
     struct mr_buf sql;          /* statement under construction; whoever builds clears it first */
     struct mr_arena *scratch;   /* reset by apply and exec when they begin */
 

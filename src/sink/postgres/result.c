@@ -29,7 +29,7 @@ static void set_native(struct mr_error *err, const char *state, const char *code
 static const char *own_hint(const char *state)
 {
     if (strcmp(state, "42501") == 0)
-        return "grant the missing right to the role in target.url; the work goes on by itself then";
+        return "grant the missing right to the role in target.url; `millrace run` goes on by itself then";
     if (strcmp(state, "53100") == 0)
         return "make room on the server's disk; the work goes on by itself then";
     if (strcmp(state, "25006") == 0)
@@ -70,6 +70,10 @@ enum mr_status mr_pg_fail(struct mr_pg *pg, const PGresult *res, const char *wha
     }
 
     enum mr_status status = mr_pg_classify(state, &code);
+    if (status == MR_E_ENV && strcmp(code, "unknown") == 0 && strcmp(field_of(res, PG_DIAG_SOURCE_FUNCTION), "exec_stmt_raise") == 0) {
+        status = MR_E_DATA; /* a state of the user's own: RAISE … USING ERRCODE in a trigger */
+        code = MR_CODE_REFUSED;
+    }
     describe(res, what, status, err);
     if (!err)
         return status;

@@ -340,24 +340,25 @@ void mr_pg_shapes_committed(struct mr_pg_shapes *shapes, uint64_t undo_mark)
 
 /* ---- Staging ---- */
 
-/* Columns have the target's own types where values go over the wire in them, else ours. */
+/* Columns have the target's own types where values go over the wire in them, else ours. The group stands last and is never null: a null
+ * before the other columns would make reading each of them dearer. */
 static void append_stage_table(struct mr_pg *pg, const struct mr_pg_shape *shape, const struct mr_table *tbl)
 {
     mr_buf_append_z(&pg->sql, "DROP TABLE IF EXISTS ");
     mr_buf_append_str(&pg->sql, shape->stage);
     mr_buf_append_z(&pg->sql, "; CREATE TEMPORARY TABLE ");
     mr_buf_append_str(&pg->sql, shape->stage_name);
-    mr_buf_append_z(&pg->sql, " (g integer");
+    mr_buf_append_z(&pg->sql, " (");
     for (size_t i = 0; i < shape->column_count; i++) {
-        mr_buf_append_z(&pg->sql, ", ");
         mr_buf_append_str(&pg->sql, shape->columns[i].stage);
         mr_buf_append_char(&pg->sql, ' ');
         if (shape->columns[i].casts)
             mr_pg_column_type(&tbl->columns[i], &pg->sql);
         else
             mr_buf_append_str(&pg->sql, shape->columns[i].native);
+        mr_buf_append_z(&pg->sql, ", ");
     }
-    mr_buf_append_char(&pg->sql, ')');
+    mr_buf_append_z(&pg->sql, "g integer DEFAULT 0)");
 }
 
 void mr_pg_stage_append(struct mr_pg *pg, const struct mr_pg_shape *shape, const struct mr_table *tbl)

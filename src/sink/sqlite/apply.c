@@ -42,6 +42,11 @@ static enum mr_status step(struct work *w, sqlite3_stmt *stmt, struct mr_error *
     enum mr_status status = MR_OK;
     if (rc != SQLITE_DONE)
         status = mr_sqlite_fail(w->s, err, "write a row of %.*s", MR_STR_FMT(w->tbl->name));
+    if (status == MR_E_DATA && sqlite3_get_autocommit(w->s->db)) {
+        /* RAISE(ROLLBACK), ON CONFLICT ROLLBACK: the good rows are gone with the bad one, every time. */
+        mr_error_hint(err, "a trigger or a constraint of the table rolls the whole transaction back: let it ABORT instead");
+        status = err->status = MR_E_CONFIG;
+    }
     sqlite3_reset(stmt);
     return status;
 }
@@ -130,6 +135,20 @@ static enum mr_status apply_row(struct work *w, struct mr_row *row, struct mr_er
     return mr_fail(err, MR_E_BUG, "a row of kind %d", (int)row->kind);
 }
 
+/* While a bad row is looked for, what a deferred foreign key has to say must be said of the row, not at commit. */
+static enum mr_status check_deferred(struct work *w, struct mr_error *err)
+{
+    int hanging = 0, ignored = 0;
+    sqlite3_db_status(w->s->db, SQLITE_DBSTATUS_DEFERRED_FKS, &hanging, &ignored, 0);
+    if (hanging == 0)
+        return MR_OK;
+    enum mr_status status = mr_fail_data(err, MR_CODE_CONSTRAINT, "cannot write a row of %.*s: FOREIGN KEY constraint failed (deferred)",
+                                         MR_STR_FMT(w->tbl->name));
+    if (err)
+        snprintf(err->native, sizeof err->native, "%d", SQLITE_CONSTRAINT_FOREIGNKEY);
+    return status;
+}
+
 static enum mr_status apply_rows(struct work *w, struct mr_table_batch *batch, bool deletes_only, struct mr_error *err)
 {
     for (size_t i = 0; i < batch->row_count; i++) {
@@ -138,6 +157,8 @@ static enum mr_status apply_rows(struct work *w, struct mr_table_batch *batch, b
         mr_arena_reset(w->s->ar);
         enum mr_status status =
             deletes_only ? delete_row(w, &batch->rows[i], err) : apply_row(w, &batch->rows[i], err);
+        if (status == MR_OK && batch->row_by_row && !deletes_only)
+            status = check_deferred(w, err);
         if (status != MR_OK) {
             if (err)
                 err->row = (int64_t)i;

@@ -5,6 +5,7 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -142,6 +143,18 @@ enum mr_status mr_sqlite_prepare(struct mr_sqlite *s, struct mr_str sql, bool ke
 
 /* ---- Opening ---- */
 
+/* No waiting makes a folder. */
+static bool lacks_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX];
+    if (!slash || slash == path || (size_t)(slash - path) >= sizeof(folder))
+        return false;
+    memcpy(folder, path, (size_t)(slash - path));
+    folder[slash - path] = 0;
+    return access(folder, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
 /* To look only: a file that is not there stays away, and what is shown is an empty database in memory. */
 static enum mr_status open_file(struct mr_sqlite *s, const char *path, bool read_only, struct mr_error *err)
 {
@@ -152,6 +165,11 @@ static enum mr_status open_file(struct mr_sqlite *s, const char *path, bool read
     int rc = sqlite3_open_v2(read_only && is_missing ? ":memory:" : path, &s->db, flags, NULL);
     if (rc == SQLITE_OK)
         return MR_OK;
+    if (lacks_folder(path)) {
+        enum mr_status status = mr_fail(err, MR_E_CONFIG, "cannot make the database \"%.500s\": its folder does not exist", path);
+        mr_error_hint(err, "make the folder, or correct target.url");
+        return status;
+    }
     char what[600];
     snprintf(what, sizeof(what), "open \"%.500s\"", path);
     return fill_error(err, rc, s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc), what);

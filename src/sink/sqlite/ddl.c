@@ -124,6 +124,35 @@ static enum mr_status render_rebuild(struct mr_sqlite *s, const struct mr_ddl_st
     return MR_OK;
 }
 
+/* A key of one INTEGER column is the rowid: SQLite would give rows that have no value for it one of its own making, in place of an error. */
+static enum mr_status refuse_null_keys(struct mr_sqlite *s, const struct mr_table *tbl, struct mr_error *err)
+{
+    struct mr_buf sql = MR_BUF_INIT(MR_SQLITE_SQL_MAX);
+    sqlite3_stmt *stmt = NULL;
+    if (tbl->key_count == 0)
+        return MR_OK;
+    mr_buf_append_z(&sql, "SELECT 1 FROM ");
+    mr_sqlite_quote(tbl->name, &sql);
+    for (size_t i = 0; i < tbl->key_count; i++) {
+        mr_buf_append_z(&sql, i ? " OR " : " WHERE ");
+        mr_sqlite_quote(tbl->columns[tbl->key_columns[i]].name, &sql);
+        mr_buf_append_z(&sql, " IS NULL");
+    }
+    mr_buf_append_z(&sql, " LIMIT 1");
+    enum mr_status status = mr_buf_check(&sql, "a query", err);
+    if (status == MR_OK)
+        status = mr_sqlite_prepare(s, mr_buf_str(&sql), false, &stmt, NULL, err);
+    mr_buf_free(&sql);
+    MR_TRY(status);
+    int rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW)
+        status = mr_fail_data(err, MR_CODE_NULL_KEY, "there are rows in which a column of the new key is null");
+    else if (rc != SQLITE_DONE)
+        status = mr_sqlite_fail(s, err, "read the table");
+    sqlite3_finalize(stmt);
+    return status;
+}
+
 /* Renaming must not look into the views that name the table, which at that moment does not exist. */
 static enum mr_status run_rebuild(struct mr_sqlite *s, struct mr_buf *sql, struct mr_error *err)
 {
@@ -134,14 +163,15 @@ static enum mr_status run_rebuild(struct mr_sqlite *s, struct mr_buf *sql, struc
     return status;
 }
 
-static enum mr_status refuse_view(struct mr_sqlite *s, struct mr_str name, struct mr_arena *ar, struct mr_error *err)
+static enum mr_status refuse_other_object(struct mr_sqlite *s, struct mr_str name, struct mr_arena *ar, struct mr_error *err)
 {
-    struct mr_str *views;
+    struct mr_str *types;
     size_t count;
-    MR_TRY(query_texts(s, "SELECT name FROM sqlite_master WHERE type = 'view' AND name = ?1 COLLATE NOCASE", name, ar, &views, &count,
-                       err));
+    MR_TRY(query_texts(s, "SELECT type FROM sqlite_master WHERE type IN ('view', 'index') AND name = ?1 COLLATE NOCASE", name, ar, &types,
+                       &count, err));
     if (count > 0)
-        return mr_fail(err, MR_E_CONFIG, "%.*s is a view, and a table of that name is wanted", MR_STR_FMT(name));
+        return mr_fail(err, MR_E_CONFIG, "%.*s exists in the target and is not a table: it is of type %.*s",
+                       MR_STR_FMT(name), MR_STR_FMT(types[0]));
     return MR_OK;
 }
 
@@ -160,11 +190,13 @@ enum mr_status mr_sqlite_ddl(struct mr_sink *sink, const struct mr_ddl_step *ste
     struct mr_buf sql = MR_BUF_INIT(MR_SQLITE_SQL_MAX);
     enum mr_status status = MR_OK;
     bool is_rebuild = step->kind == MR_DDL_ALTER_TYPE || step->kind == MR_DDL_REPLACE_KEY;
-    if (is_rebuild) {
+    if (step->kind == MR_DDL_REPLACE_KEY)
+        status = refuse_null_keys(s, step->tbl, err);
+    if (status == MR_OK && is_rebuild) {
         status = render_rebuild(s, step, &present, ar, &sql, err);
-    } else {
+    } else if (status == MR_OK) {
         if (step->kind == MR_DDL_CREATE_TABLE)
-            status = refuse_view(s, step->tbl->name, ar, err);
+            status = refuse_other_object(s, step->tbl->name, ar, err);
         mr_sqlite_dialect.render(step, &present, &s->server, &sql);
     }
     if (status == MR_OK)

@@ -159,4 +159,5 @@ const struct mr_dialect mr_sqlite_dialect = {
     .render = render,
     .cost = cost,
     .classify = mr_sqlite_classify,
+    .reserved_tables = "sqlite_",
 };

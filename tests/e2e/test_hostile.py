@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""Input and targets that mean harm: test_hostile.py sqlite|postgresql [test_NAME…].
+
+Whatever comes, the program ends in time, says what it did not take, and takes everything else."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support", "py"))
+from harness import MILLRACE, TARGETS, Failure, millrace  # noqa: E402
+
+SECONDS = 60
+
+
+def want(condition, text=""):
+    if not condition:
+        raise Failure(text)
+
+
+def same(have, wanted):
+    want(have == wanted, f"wanted {wanted}\n  has    {have}")
+
+
+def event(key, value, topic="shop.t"):
+    """A record line. Texts are the message text itself."""
+    return json.dumps({"topic": topic, "key": key if isinstance(key, str) or key is None else json.dumps(key),
+                       "value": value if isinstance(value, str) or value is None else json.dumps(value)})
+
+
+def rows_of(n, **more):
+    return [event({"id": i}, {"id": i, "a": i, **more}) for i in range(n)]
+
+
+class Bench:
+    def __init__(self, target):
+        self.target = target
+        self.is_pg = target.name == "postgresql"
+        self.schema = target.schema if self.is_pg else None
+        self.work = tempfile.TemporaryDirectory(prefix="millrace-hostile-")
+        self.files = 0
+
+    def prepare(self, *statements, pg=(), sqlite=()):
+        """Statements of somebody else in the target, before Millrace."""
+        if self.is_pg:
+            self.target.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.target.schema}"')
+            self.target.execute(f'SET search_path = "{self.target.schema}"')
+        for sql in (*statements, *(pg if self.is_pg else sqlite)):
+            self.target.execute(sql)
+
+    def file(self, lines):
+        self.files += 1
+        path = os.path.join(self.work.name, f"f{self.files}.jsonl")
+        with open(path, "wb") as f:
+            for line in lines:
+                f.write((line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")) + b"\n")
+        return path
+
+    def run(self, command, *args, code=0, format="flat"):
+        done = millrace(command, *self.target.args(), *(["--format", format] if format else []), *args, check=False, timeout=SECONDS)
+        want(done.returncode == code, f"exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr[-4000:]}")
+        return done.stdout + done.stderr
+
+    def load(self, lines, *args, **kwargs):
+        return self.run("backfill", self.file(lines), *args, **kwargs)
+
+    def ids(self, table="t"):
+        return sorted(json.loads(cell.value) if isinstance(cell.value, str) else cell.value
+                      for cell in (row["id"] for row in self.target.rows(table)))
+
+    def dead(self):
+        """[code] in the order of the dead letters."""
+        return [r[1] for r in self.target.control("dead_letter", "id, code")]
+
+    def messages(self):
+        return [r[1] for r in self.target.control("dead_letter", "id, message")]
+
+
+# ---- names ----
+
+def test_tables_named_like_the_targets_own_or_the_control_tables(b):
+    names = ["millrace_position", "sqlite_master", "sqlite_sequence", "pg_class", "select", "xmin", 'q"x', "'; DROP TABLE t; --", "n\0x",
+             "x" * 300, "x" * 299 + "y", "MILLRACE_META"]
+    b.load([event({"id": 1}, {"id": 1, "a": i}, f"shop.{name}") for i, name in enumerate(names)])
+    same(b.dead(), [])
+    same(len(b.target.tables()), len(names))
+    same(sorted(int(str(b.target.rows(t)[0]["a"].value)) for t in b.target.tables()), list(range(len(names))))
+    b.load([event({"id": 1}, {"id": 1, "a": i + 100}, f"shop.{name}") for i, name in enumerate(names)])
+    same(sorted(int(str(b.target.rows(t)[0]["a"].value)) for t in b.target.tables()), list(range(100, 100 + len(names))))
+
+
+def test_columns_named_like_the_targets_own(b):
+    names = ["xmin", "ctid", "tableoid", "xmax", "cmin", "cmax", "oid", "rowid", "_rowid_", "", "n\0l", "a.b", 'q"', "\U0001F600", "x" * 70,
+             "x" * 71]
+    b.load([event({"id": 1}, {"id": 1, **{n: i for i, n in enumerate(names)}})])
+    same(b.dead(), [])
+    cells = [int(str(c.value)) for n, c in b.target.rows("t")[0].items() if n != "id"]
+    same(sorted(cells), list(range(len(names))))
+
+
+def test_schemas_named_like_the_servers_own(b):
+    if not b.is_pg:
+        return
+    names = ["pg_mine", "information_schema", f"{b.schema}_c", "y" * 80 + "1", "y" * 80 + "2"]
+    lines = [event({"id": 1}, {"op": "c", "before": None, "after": {"id": 1, "a": i}, "source": {"connector": "mysql", "db": n, "table": t}})
+             for i, n in enumerate(names) for t in ("position", "t")]
+    try:
+        for i in range(2):
+            b.load(lines, "--set", "target.schema={db}", "--set", f"pipeline=p{i}", format="debezium")
+            same(b.dead(), [])
+    finally:
+        b.target.execute('DROP SCHEMA IF EXISTS "_pg_mine" CASCADE')
+        for (name,) in b.target.query("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'yyyyyyyyyy%' OR nspname LIKE 'information\\_schema\\__%'"):
+            b.target.execute(f'DROP SCHEMA "{name}" CASCADE')
+
+
+# ---- files ----
+
+def test_a_folder_that_does_not_exist_is_told_at_once(b):
+    done = millrace("backfill", "--to", f"sqlite:{b.work.name}/nowhere/x.db", "--format", "flat", "--topic", "shop.t", b.file(rows_of(1)), check=False,
+                    timeout=20)
+    same(done.returncode, 3)
+    want("its folder does not exist" in done.stderr, done.stderr)
+
+
+def test_an_endless_line_can_be_stopped(b):
+    began = time.monotonic()
+    proc = subprocess.Popen([MILLRACE, "backfill", *b.target.args(), "--topic", "shop.t", "/dev/zero"], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(1)
+        with open(f"/proc/{proc.pid}/status", encoding="ascii") as f:
+            peak = next(int(line.split()[1]) for line in f if line.startswith("VmHWM"))
+        proc.terminate()
+        same(proc.wait(SECONDS), 0)
+        want(time.monotonic() - began < 20, "it took too long")
+        want(peak < 400 << 10, f"{peak} KiB for a line of at most 64 MiB")
+    finally:
+        proc.kill()
+
+
+# ---- rows ----
+
+def test_rows_without_any_value_are_not_lost_in_silence(b):
+    b.load([event(None, {}), event(None, {"a": None}), event(None, {"a": 1}), event(None, {}), event(None, {"a": None})])
+    same(b.dead(), ["no_table", "no_table"])
+    same(len(b.target.rows("t")), 3)
+
+
+def test_the_keys_value_counts_where_the_row_contradicts_it(b):
+    b.load([event({"id": 5}, {"id": 80, "a": 1}), event({"id": 5}, {"a": 2}), event({"id": 80}, {"id": 5, "a": 3}), event({"id": 7}, {"id": 80, "a": 4}),
+            event({"id": 7}, None)])
+    same(b.dead(), [])
+    same(sorted((int(str(r["id"].value)), int(str(r["a"].value))) for r in b.target.rows("t")), [(5, 2), (80, 3)])
+
+
+# ---- tables that refuse ----
+
+def test_a_type_that_cannot_be_altered_kills_only_what_needs_it(b):
+    b.prepare(pg=["CREATE TABLE t (id bigint PRIMARY KEY, a bigint)", "CREATE VIEW v AS SELECT a FROM t"],
+              sqlite=["CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER) STRICT"])
+    b.load([event({"id": 1}, {"id": 1, "a": 1}), event({"id": 2}, {"id": 2, "a": 1.5}), event({"id": 3}, {"id": 3, "a": 3, "b": 1})])
+    same(b.dead(), ["type_conflict"])
+    same(b.ids(), [1, 3])
+    want("the target refused to alter the column" in b.messages()[0], b.messages()[0])
+    b.prepare(pg=["DROP VIEW v"], sqlite=["DROP TABLE t", "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER)"])
+    b.run("dead-letters", "replay", "--all", format=None)
+    want(2 in b.ids())
+
+
+def test_a_key_that_the_rows_forbid_kills_only_its_events(b):
+    b.load([event({"id": 1}, {"v": 1}), event({"id": {"x": 1}}, {"v": 2}), event({"id": 2}, {"v": 3})])
+    same(b.dead(), ["refused"])
+    same(b.ids(), [1, 2])
+    b.load([event(None, {"id": 7}, "shop.n"), event(None, {"v": 8}, "shop.n"), event({"id": 7}, {"id": 7, "v": 9}, "shop.n")])
+    same(b.dead(), ["refused"] * 2)
+    same(sorted(str(row["id"].value) for row in b.target.rows("n")), ["7", "None"]) # none has got a value from nowhere
+    keyless = [event(None, {"id": 1, "v": 1}, "shop.k"), event(None, {"id": 1, "v": 1}, "shop.k"), event({"id": 1}, {"id": 1, "v": 2}, "shop.k"),
+               event(None, {"id": 3, "v": 3}, "shop.k")]
+    before = len(b.dead())
+    b.load(keyless)
+    same(b.dead()[before:], ["refused"])
+    same(b.ids("k"), [1, 1, 3])
+
+
+def test_a_table_without_room_for_more_columns(b):
+    limit = 1600 if b.is_pg else 2000
+    gone = ", ".join(f"c{i} int" for i in range(limit - 11))
+    b.prepare(f"CREATE TABLE t (id INTEGER PRIMARY KEY, {gone})")
+    if b.is_pg: # dropped columns count for ever
+        b.prepare("ALTER TABLE t " + ", ".join(f"DROP COLUMN c{i}" for i in range(500)))
+    b.load([event({"id": i}, {"id": i, f"n{i}": i}) for i in range(40)] + [event({"id": 99}, {"id": 99, "n0": 1, f"c{limit - 12}": 1})])
+    same(b.dead(), ["too_large"] * 30)
+    same(b.ids(), [*range(10), 99])
+
+
+def test_a_target_that_forbids_all_ddl(b):
+    if not b.is_pg:
+        return
+    trigger = f"{b.schema}_no_ddl"
+    b.prepare("CREATE TABLE t (id bigint PRIMARY KEY, a bigint)",
+              "CREATE FUNCTION no_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN "
+              f"IF TG_TAG = 'ALTER TABLE' AND current_query() LIKE '%{b.schema}%' THEN RAISE EXCEPTION 'no DDL'; END IF; END$$",
+              f"CREATE EVENT TRIGGER {trigger} ON ddl_command_start EXECUTE FUNCTION no_ddl()")
+    try:
+        b.load(rows_of(5) + [event({"id": i}, {"id": i, f"n{i}": i}) for i in range(5, 200)] + [event({"id": 999}, {"id": 999, "a": 1})])
+        same(b.dead(), ["refused"] * 195)
+        same(b.ids(), [0, 1, 2, 3, 4, 999])
+    finally:
+        b.target.execute(f"DROP EVENT TRIGGER {trigger}")
+
+
+# ---- triggers and constraints of others ----
+
+def test_a_trigger_that_raises_a_state_of_its_own(b):
+    b.prepare(pg=["CREATE TABLE t (id bigint PRIMARY KEY, a bigint)",
+                  "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN IF NEW.a = 2 THEN RAISE EXCEPTION 'not two' USING ERRCODE = "
+                  "'ZZ001'; END IF; RETURN NEW; END$$",
+                  "CREATE TRIGGER x BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f()"],
+              sqlite=["CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER)",
+                      "CREATE TRIGGER x BEFORE INSERT ON t WHEN NEW.a = 2 BEGIN SELECT RAISE(ABORT, 'not two'); END"])
+    b.load(rows_of(5))
+    same(len(b.dead()), 1)
+    want("not two" in b.messages()[0], b.messages()[0])
+    same(b.ids(), [0, 1, 3, 4])
+
+
+def test_a_trigger_that_rolls_everything_back_stops_the_run(b):
+    if b.is_pg:
+        return
+    b.prepare("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER)",
+              "CREATE TRIGGER x BEFORE INSERT ON t WHEN NEW.a = 2 BEGIN SELECT RAISE(ROLLBACK, 'not two'); END")
+    want("let it ABORT instead" in b.load(rows_of(5), code=3))
+    same(b.ids(), [])
+
+
+# ---- the target's own trouble ----
+
+def test_a_backfill_without_rights_ends(b):
+    if not b.is_pg:
+        return
+    role = f"{b.schema}_poor"
+    b.prepare("CREATE TABLE t (id bigint PRIMARY KEY, a bigint)", f"CREATE ROLE \"{role}\" LOGIN",
+              f'CREATE SCHEMA "{b.schema}_c" AUTHORIZATION "{role}"', f'GRANT USAGE ON SCHEMA "{b.schema}" TO "{role}"')
+    url = b.target.url.replace("//millrace@", f"//{role}@")
+    try:
+        out = b.load(rows_of(3), "--to", url, code=3) # may not write the table
+        want("permission denied" in out and "grant the missing right" in out, out)
+        b.prepare(f'GRANT SELECT, INSERT, UPDATE, DELETE ON t TO "{role}"')
+        b.load(rows_of(3), "--to", url)
+        out = b.load([event({"id": 9}, {"id": 9, "new": 1})], "--to", url, code=3) # may not alter it
+        want("must be owner" in out, out)
+        same(b.ids(), [0, 1, 2])
+    finally:
+        b.target.execute(f'DROP OWNED BY "{role}" CASCADE')
+        b.target.execute(f'DROP ROLE "{role}"')
+
+
+def test_a_control_table_that_is_gone_stops_the_run_and_kills_no_row(b):
+    b.load(rows_of(2))
+    lines = rows_of(3) + [event({"id": 7}, {"id": 7, "a": "no number"})]
+    b.prepare(pg=[f'DROP TABLE "{b.schema}_c".dead_letter'], sqlite=["DROP TABLE millrace_dead_letter"])
+    want("the control tables are not whole" in b.load(lines, code=3))
+    same(b.ids(), [0, 1])
+
+
+# ---- bombs ----
+
+def peak_of(b, lines, *args):
+    """Peak memory of a backfill in MiB."""
+    path = b.file(lines)
+    proc = subprocess.Popen([MILLRACE, "backfill", *b.target.args(), "--format", "flat", *args, path], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL, env={**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=4:detect_leaks=0"})
+    _, status, usage = os.wait4(proc.pid, 0)
+    proc.returncode = os.waitstatus_to_exitcode(status)
+    same(proc.returncode, 0)
+    return usage.ru_maxrss // 1024
+
+
+def test_short_numbers_that_are_long_when_written_out(b):
+    columns = ",".join(f'"c{c}":1e20000' for c in range(300))
+    lines = [f'{{"topic":"shop.t","value":{{"id":{i},{columns}}}}}' for i in range(16)]
+    small = peak_of(b, lines[:2])
+    large = peak_of(b, lines[2:], "--set", "batch.bytes=256KiB")
+    same(b.ids(), list(range(16)))
+    want(large < small + 40, f"{small} MiB for 2 rows, {large} MiB for 14")
+
+
+def test_narrow_events_for_a_wide_table(b):
+    wide = {f"c{c}": c % 2 == 0 for c in range(1000)}
+    small = peak_of(b, [event(None, {"id": 0, **wide})] + [event(None, {"id": i}) for i in range(1, 50)])
+    large = peak_of(b, [event(None, {"id": i}) for i in range(50, 4000)], "--set", "batch.bytes=256KiB")
+    same(len(b.target.rows("t")), 4000)
+    want(large < small + 40, f"{small} MiB for 50 rows, {large} MiB for 3,950")
+
+
+def main():
+    wanted = sys.argv[2:]
+    failed = 0
+    for name, test in list(globals().items()):
+        if not name.startswith("test_") or (wanted and name not in wanted):
+            continue
+        began = time.monotonic()
+        target = TARGETS[sys.argv[1]]()
+        try:
+            test(Bench(target))
+            print(f"ok {name} ({time.monotonic() - began:.1f} s)", flush=True)
+        except Exception as why:  # noqa: BLE001
+            failed += 1
+            print(f"FAILED {name}: {why}", flush=True)
+            if not isinstance(why, (Failure, AssertionError)):
+                traceback.print_exc()
+        finally:
+            target.close()
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,364 @@
+#!/usr/bin/env python3
+"""Servers go away, refuse and come back: the program waits, puts nothing into the dead letters for it, and goes on by itself. Nothing is lost
+and nothing applied twice."""
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+from e2e import ALL, Broker, Instance, Postgres, Sqlite, check, main, wait_for
+from servers import OwnBroker, OwnPostgres
+
+
+def envelope(table, op, before=None, after=None):
+    return {"before": before, "after": after, "op": op, "ts_ms": 1, "source": {"connector": "mysql", "db": "shop", "table": table}}
+
+
+class Input:
+    """A file of events for a table with keys and one that is appended to; more can be added."""
+
+    def __init__(self, seed=1):
+        self.dir = tempfile.mkdtemp(prefix="millrace-outage-")
+        self.path = os.path.join(self.dir, "in.jsonl")
+        self.rnd = random.Random(seed)
+        self.rows, self.seq, self.lines = {}, 0, 0
+
+    def messages(self, count):
+        for _ in range(count):
+            if self.rnd.random() < 0.5:
+                self.seq += 1
+                yield {"seq": self.seq}, envelope("audit", "c", after={"seq": self.seq})
+                continue
+            k = self.rnd.randrange(500)
+            before = self.rows.get(k)
+            if before is not None and self.rnd.random() < 0.2:
+                del self.rows[k]
+                yield {"id": k}, envelope("items", "d", before=before)
+            else:
+                self.rows[k] = {"id": k, "v": self.rnd.randrange(10**6)}
+                yield {"id": k}, envelope("items", "u" if before else "c", before, self.rows[k])
+
+    def add(self, count):
+        with open(self.path, "a", encoding="utf-8") as f:
+            for key, value in self.messages(count):
+                f.write(json.dumps({"topic": "s.shop." + value["source"]["table"], "key": key, "value": value}) + "\n")
+        self.lines += count
+        return self
+
+    def close(self):
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+ARGS = ["--set", "tables.audit.primary_key=none", "--set", "batch.rows=100", "--set", "batch.interval=10ms"]
+
+
+def counts(target):
+    tables = target.tables()
+    place = (f'"{target.schema}".' if target.name == "postgresql" else "") + '"%s"'
+    ask = target.query if target.name == "postgresql" else lambda sql: target.connect().execute(sql).fetchall()
+    return {t: ask("SELECT count(*) FROM " + place % t)[0][0] for t in ("items", "audit") if t in tables}
+
+
+def progress(target):
+    return sum(max(r[0], 0) for r in target.control("position", "position"))
+
+
+def everything(target, data):
+    rows = {r["id"].value: r["v"].value for r in target.rows("items")}
+    want = {str(k) if target.name == "postgresql" else k: str(r["v"]) if target.name == "postgresql" else r["v"] for k, r in data.rows.items()}
+    check(rows == want, f"items: {len(set(rows.items()) ^ set(want.items()))} differences")
+    seqs = sorted(int(r["seq"].value) for r in target.rows("audit"))
+    check(seqs == list(range(1, data.seq + 1)), f"audit: {len(seqs)} rows, {len(set(seqs))} different, {data.seq} wanted")
+    check(not target.control("dead_letter", "id, message"), f"dead letters: {target.control('dead_letter', 'id, message')[:3]}")
+
+
+# ---- The target goes away ----
+
+class Own:
+    """A server of our own and a target in it."""
+
+    def __enter__(self):
+        self.server = OwnPostgres()
+        self.target = Postgres(self.server.url)
+        return self
+
+    def reconnect(self):
+        import psycopg2
+        self.target.db = psycopg2.connect(self.server.url)
+        self.target.db.autocommit = True
+
+    def __exit__(self, *_):
+        self.server.close()
+
+
+def stop_and_start(number, appliers):
+    data = Input().add(6000)
+    with Own() as own:
+        instance = Instance("run", data.path, *own.target.args(), *ARGS, "--set", f"target.appliers={appliers}")
+        wait_for("nothing arrives", lambda: progress(own.target) > 500)
+        for _ in range(4 if ALL else 2):
+            own.server.stop(number)
+            data.add(6000)
+            time.sleep(1.5)
+            check(instance.is_running(), f"it does not wait\n{instance.tail()}")
+            own.server.start()
+            own.reconnect()
+            before = progress(own.target)
+            wait_for(lambda: f"it does not go on\n{instance.tail()}", lambda: progress(own.target) > before + 1000 * appliers)
+        wait_for(lambda: f"it does not come to the end\n{instance.tail()}", lambda: progress(own.target) == data.lines * appliers, 60)
+        instance.stop()
+        everything(own.target, data)
+    data.close()
+
+
+def test_the_target_is_stopped_and_started():
+    stop_and_start(signal.SIGINT, 1)
+
+
+def test_the_target_crashes_under_three_appliers():
+    stop_and_start(signal.SIGQUIT, 3)
+
+
+def test_connections_are_cut_under_load(target):
+    """Also in the midst of commits, whose outcome must then be found out."""
+    data = Input(2).add(30000 if ALL else 12000)
+    instance = Instance("backfill", data.path, *target.args(), *ARGS, "--set", "target.appliers=2")
+    rnd = random.Random(1)
+    cut = 0
+    while instance.is_running():
+        time.sleep(rnd.uniform(0, 0.05))
+        rows = target.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'millrace%%' AND random() < 0.4 "
+                            "AND state <> 'idle'")
+        cut += len(rows)
+    instance.expect(0)
+    check(cut > 5, f"only {cut} connections were cut")
+    everything(target, data)
+    data.close()
+
+
+def set_back(target, data, args, add, appliers):
+    """As a standby that takes over without the last transactions: tables and positions as they were some time ago."""
+    instance = Instance("run", *args, *target.args(), *ARGS, "--set", f"target.appliers={appliers}", "--group", f"back{os.getpid()}")
+    wait_for("nothing arrives", lambda: progress(target) == data.lines * appliers)
+    tables = (f'"{target.schema}".items', f'"{target.schema}".audit', f'"{target.schema}_c".position')
+    for k, table in enumerate(tables):
+        target.execute(f'CREATE TABLE "{target.schema}_c".kept{k} AS SELECT * FROM {table}')
+    add(1000)
+    wait_for(lambda: f"it does not go on\n{instance.tail()}", lambda: progress(target) == data.lines * appliers)
+    target.execute("BEGIN; " + "; ".join(f'DELETE FROM {table}; INSERT INTO {table} SELECT * FROM "{target.schema}_c".kept{k}'
+                                         for k, table in enumerate(tables)) + "; COMMIT")
+    add(1000)
+    wait_for(lambda: f"it does not read again\n{instance.tail()}", lambda: progress(target) == data.lines * appliers)
+    check("has lost transactions" in instance.log, "it says nothing of it")
+    instance.stop()
+    everything(target, data)
+
+
+def test_what_the_target_has_lost_is_read_again_from_files(target):
+    data = Input(11).add(1000)
+    set_back(target, data, [data.path], data.add, 2)
+    data.close()
+
+
+def test_what_the_target_has_lost_is_read_again_from_kafka(target):
+    data, broker, topic = Input(12), Broker(), f"back{os.getpid()}.shop.mixed"
+    broker.create(topic, 1)
+    def add(count):
+        broker.produce(topic, 0, [(json.dumps(k), json.dumps(v)) for k, v in data.messages(count)])
+        data.lines += count
+    add(1000)
+    set_back(target, data, broker.source(topic), add, 2)
+    data.close()
+
+
+# ---- The target refuses for a while ----
+
+def while_it_waits(target, data, refuse, allow, words, appliers=1, more=()):
+    """`refuse` makes the target refuse; the program must wait and say why; after `allow` it must go on."""
+    instance = Instance("run", data.path, *target.args(), *ARGS, "--set", f"target.appliers={appliers}", *more)
+    wait_for("nothing arrives", lambda: progress(target) >= data.lines * appliers)
+    refuse()
+    data.add(2000)
+    instance.expect_log(words)
+    before = counts(target)
+    time.sleep(1)
+    check(instance.is_running(), f"it does not wait\n{instance.tail()}")
+    check(counts(target) == before, "rows arrive although they are refused")
+    allow()
+    wait_for(lambda: f"it does not go on\n{instance.tail()}", lambda: progress(target) == data.lines * appliers, 40)
+    instance.stop()
+    everything(target, data)
+    data.close()
+
+
+def test_a_full_disk_is_waited_for(target):
+    """The state that a full disk gives, raised by a trigger."""
+    place = f'"{target.schema}"'
+    def refuse():
+        target.execute(f"CREATE FUNCTION {place}.full_disk() RETURNS trigger LANGUAGE plpgsql AS "
+                       "$$BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END$$")
+        target.execute(f"CREATE TRIGGER full_disk BEFORE INSERT ON {place}.audit EXECUTE FUNCTION {place}.full_disk()")
+    while_it_waits(target, Input(3).add(500), refuse, lambda: target.execute(f"DROP TRIGGER full_disk ON {place}.audit"), "No space left on device")
+
+
+def test_a_missing_right_is_waited_for(target):
+    """The program works under a role of its own, which loses a right."""
+    role = f"loader{os.getpid()}"
+    place = f'"{target.schema}"'
+    target.execute(f"CREATE ROLE {role} LOGIN")
+    try:
+        target.execute(f"GRANT CREATE ON DATABASE postgres TO {role}")
+        target.args = lambda: ["--to", target.url.replace("millrace@", role + "@"), "--set", f"target.schema={target.schema}", "--set",
+                               f"target.control_schema={target.schema}_c"]
+        while_it_waits(target, Input(4).add(500), lambda: target.execute(f"REVOKE INSERT ON {place}.audit FROM {role}"),
+                       lambda: target.execute(f"GRANT INSERT ON {place}.audit TO {role}"), "permission denied")
+    finally:
+        target.execute(f"DROP OWNED BY {role} CASCADE")
+        target.execute(f"DROP ROLE {role}")
+
+
+def test_a_read_only_standby_is_waited_for():
+    """What an address that moves with the primary shows for a while: a server that answers, and takes nothing."""
+    with Own() as own:
+        def demote():
+            own.server.stop()
+            own.server.make_standby()
+            own.server.start()
+            own.reconnect()
+        while_it_waits(own.target, Input(5).add(500), demote, lambda: own.target.execute("SELECT pg_promote()"), "during recovery")
+
+
+class Lock:
+    """A lock on a table in a session of its own."""
+
+    def __init__(self, target, table, mode="ACCESS EXCLUSIVE"):
+        import psycopg2
+        self.db = psycopg2.connect(target.url)
+        with self.db.cursor() as cur:
+            cur.execute(f'LOCK TABLE "{target.schema}"."{table}" IN {mode} MODE')
+
+    def end(self):
+        self.db.rollback()
+        self.db.close()
+
+
+def waits_for_a_lock(target):
+    return target.query("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'millrace%%' AND wait_event_type = 'Lock'")[0][0] > 0
+
+
+def test_a_lock_on_a_table_is_waited_for(target):
+    data = Input(6).add(500)
+    instance = Instance("run", data.path, *target.args(), *ARGS)
+    wait_for("nothing arrives", lambda: progress(target) >= data.lines)
+    lock = Lock(target, "items")
+    data.add(2000)
+    wait_for("it does not come to the lock", lambda: waits_for_a_lock(target))
+    time.sleep(1.5)
+    check(instance.is_running(), f"it does not wait\n{instance.tail()}")
+    lock.end()
+    wait_for(lambda: f"it does not go on\n{instance.tail()}", lambda: progress(target) == data.lines)
+    instance.stop()
+    everything(target, data)
+    data.close()
+
+
+def test_an_alter_gives_way_to_a_lock_and_is_tried_again(target):
+    """It must not queue up behind a long lock and make everybody else wait behind itself."""
+    data = Input(7).add(500)
+    instance = Instance("run", data.path, *target.args(), *ARGS, "--set", "target.lock_timeout=200ms")
+    wait_for("nothing arrives", lambda: progress(target) >= data.lines)
+    lock = Lock(target, "items", "ROW EXCLUSIVE") # rows go past it, an ALTER does not
+    with open(data.path, "a", encoding="utf-8") as f:
+        row = {"id": 900, "v": 1, "later": "x"}
+        f.write(json.dumps({"topic": "s.shop.items", "key": {"id": 900}, "value": envelope("items", "c", after=row)}) + "\n")
+    data.lines += 1
+    instance.expect_log("lock timeout")
+    time.sleep(1)
+    lock.end()
+    wait_for(lambda: f"it does not go on\n{instance.tail()}", lambda: progress(target) == data.lines)
+    instance.stop()
+    check([r["later"].value for r in target.rows("items") if r["id"].value == "900"] == ["x"], "the new column is not filled")
+    check(not target.control("dead_letter", "id"), "there are dead letters")
+    data.close()
+
+
+def test_a_deadlock_is_tried_again_at_once(target):
+    data = Input(8).add(500)
+    instance = Instance("run", data.path, *target.args(), *ARGS)
+    wait_for("nothing arrives", lambda: progress(target) >= data.lines)
+    for _ in range(3):
+        # Ours is patient, so that the program's session is the one to find the deadlock and to be rolled back. Which table it takes first is its
+        # own matter: one lock is tried after the other.
+        for first, second in (("items", "audit"), ("audit", "items")):
+            lock = Lock(target, second)
+            data.add(200)
+            wait_for("it does not come to the lock", lambda: waits_for_a_lock(target))
+            with lock.db.cursor() as cur:
+                cur.execute("SET deadlock_timeout TO '20s'")
+                cur.execute(f'LOCK TABLE "{target.schema}"."{first}" IN ACCESS EXCLUSIVE MODE')
+            lock.end()
+            wait_for(lambda: f"it does not go on\n{instance.tail()}", lambda: progress(target) == data.lines)
+    instance.stop()
+    everything(target, data)
+    data.close()
+
+
+def test_a_locked_sqlite_file_is_waited_for():
+    target = Sqlite()
+    data = Input(9).add(500)
+    instance = Instance("run", data.path, *target.args(), *ARGS)
+    wait_for("nothing arrives", lambda: os.path.exists(target.path) and "items" in target.tables() and progress(target) >= data.lines)
+    other = target.connect()
+    other.isolation_level = None
+    other.execute("BEGIN IMMEDIATE")
+    data.add(2000)
+    time.sleep(4)
+    check(instance.is_running(), f"it does not wait\n{instance.tail()}")
+    other.execute("ROLLBACK")
+    other.close()
+    wait_for(lambda: f"it does not go on\n{instance.tail()}", lambda: progress(target) == data.lines)
+    instance.stop()
+    everything(target, data)
+    data.close()
+    target.close()
+
+
+# ---- The broker goes away ----
+
+def test_the_broker_is_stopped_and_started(target):
+    broker = OwnBroker()
+    data = Input(10)
+    topic = "outage.shop.mixed"
+    try:
+        broker.create(topic, 2)
+        def produce(count):
+            parts = {0: [], 1: []}
+            for key, value in data.messages(count):
+                parts[list(key.values())[0] % 2].append((json.dumps(key), json.dumps(value)))
+            for part, messages in parts.items():
+                broker.produce(topic, part, messages)
+            data.lines += count
+        produce(2000)
+        instance = Instance("run", *broker.source(topic), *target.args(), *ARGS, "--group", f"outage{os.getpid()}", "--set",
+                            "source.kafka.properties.session.timeout.ms=6000")
+        wait_for("nothing arrives", lambda: progress(target) == data.lines)
+        for _ in range(2 if ALL else 1):
+            broker.stop()
+            time.sleep(4)
+            check(instance.is_running(), f"it does not wait\n{instance.tail()}")
+            broker.start()
+            produce(2000)
+            wait_for(lambda: f"it does not go on\n{instance.tail()}", lambda: progress(target) == data.lines, 60)
+        instance.stop()
+        everything(target, data)
+    finally:
+        data.close()
+        broker.close()
+
+
+if __name__ == "__main__":
+    main()
