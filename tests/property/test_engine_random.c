@@ -180,32 +180,66 @@ static void make_faults(bool may_end)
 
 /* ---- Comparing ---- */
 
+/* Settings that change what a delete, a missing column or a misfit means. */
+static unsigned variant;
+
 static struct mr_config *config(unsigned rows)
 {
+    static const char *const sets[][2] = {
+        {"tables.\"d.t\".delete=hard", "types.policies.\"d.t.n\"=widen"},  {"tables.\"d.t\".delete=soft", "types.policies.\"d.t.n\"=text"},
+        {"tables.\"d.t\".missing=keep", "types.policies.\"d.t.n\"=variant"}, {"tables.\"d.t\".delete=ignore", "types.policies.\"d.t.n\"=\"null\""},
+        {"tables.\"d.k\".delete=soft", "types.policies.\"d.t.n\"=json"},
+    };
     char text[32];
     snprintf(text, sizeof text, "batch.rows=%u", rows);
-    return stage_config("format=debezium", "tables.\"d.k\".primary_key=[code]", "types.policies.\"d.t.n\"=widen", text, "batch.interval=20ms",
-                        "dead_letters.max_rate=0");
+    return stage_config("format=debezium", "tables.\"d.k\".primary_key=[code]", sets[variant % 5][0], sets[variant % 5][1], text,
+                        "batch.interval=20ms", "dead_letters.max_rate=0");
+}
+
+/* All columns, in the order of their names, as texts. */
+static char *table_picture(const char *table_z)
+{
+    char sql[MAX_TEXT];
+    snprintf(sql, sizeof sql, "SELECT group_concat('quote(CAST(\"' || name || '\" AS TEXT))', ', ') FROM (SELECT name FROM pragma_table_info('%s') ORDER BY 1)",
+             table_z);
+    char *columns = stage_rows(sql);
+    struct mr_buf select = MR_BUF_INIT(1u << 16);
+    mr_buf_append_z(&select, "SELECT ");
+    for (const char *c = columns; *c; c++) {
+        if (c[0] == ',' && c[1] == ' ')
+            mr_buf_append_z(&select, " || ' ' ||"), c++;
+        else
+            mr_buf_append_char(&select, *c);
+    }
+    mr_buf_printf(&select, " FROM %s ORDER BY 1", table_z);
+    char *rows = stage_rows(mr_buf_z(&select));
+    mr_buf_free(&select);
+    mr_xfree(columns);
+    return rows;
+}
+
+static void add_lines(struct mr_buf *out, char *rows)
+{
+    for (char *c = rows; *c; c++)
+        if (*c == ';')
+            *c = '\n';
+    mr_buf_append_z(out, rows);
+    mr_buf_append_z(out, "\n--\n");
+    mr_xfree(rows);
 }
 
 static char *picture(void)
 {
+    static const char *const tables[] = {"t", "l", "k"};
     static const char *const sql[] = {
-        "SELECT quote(id), quote(v), quote(w), CAST(n AS TEXT) FROM t ORDER BY id",
-        "SELECT quote(a), quote(b) FROM l ORDER BY 1, 2",
-        "SELECT quote(code), quote(v) FROM k ORDER BY 1",
         "SELECT topic, \"partition\", record_offset, code FROM millrace_dead_letter ORDER BY 1, 2, 3, 4",
+        "SELECT topic, \"partition\", record_offset, path FROM millrace_type_history WHERE event = 'nulled' ORDER BY 1, 2, 3, 4",
         "SELECT DISTINCT topic, \"partition\", position FROM millrace_position ORDER BY 1, 2",
     };
     struct mr_buf out = MR_BUF_INIT(1u << 24);
-    for (size_t i = 0; i < sizeof sql / sizeof sql[0]; i++) {
-        char *rows = stage_rows(sql[i]);
-        for (char *c = rows; *c; c++)
-            if (*c == ';')
-                *c = '\n';
-        mr_buf_append_z(&out, rows);
-        mr_buf_append_z(&out, "\n--\n");
-        mr_xfree(rows);
+    for (size_t i = 0; i < 3; i++) {
+        add_lines(&out, table_picture(tables[i]));
+        add_lines(&out, stage_rows(sql[i]));
     }
     char *text = mr_xstrndup(out.data, out.len);
     mr_buf_free(&out);
@@ -252,6 +286,7 @@ static void show_difference(const char *want_z, const char *have_z, uint64_t see
 static void one_seed(uint64_t seed)
 {
     random_state = seed * 7919;
+    variant = (unsigned)seed;
     stage_begin();
     make_stream();
     struct mr_config *cfg = config(1);
