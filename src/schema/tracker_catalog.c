@@ -97,6 +97,8 @@ struct mr_str mr_tracker_altered(struct mr_tracker *tk, size_t column, const str
 
 bool mr_tk_needs_alter(const struct mr_tracker *tk, const struct mr_tk_column *col, struct mr_type to)
 {
+    if (mr_evolve_turns_to_json(col->saved, to))
+        return true;
     if (col->native.len > 0)
         return !tk->dialect->native_holds(col->native, to);
     if (col->published.kind == MR_T_NONE)
