@@ -11,7 +11,7 @@ struct bring {
     struct mr_gate *gate;
     struct mr_rel *rel;
     struct mr_table *want;
-    struct mr_catalog_table now;
+    struct mr_catalog_table now, after; /* before the steps; after them, if a column was altered */
     struct mr_ddl_step *steps;
     size_t step_count;
     int64_t epoch;       /* the target's schema epoch as last committed */
@@ -204,6 +204,16 @@ static enum mr_status announce(struct bring *b)
     return MR_OK;
 }
 
+/* What altered columns are now. How values are stored may depend on it. */
+static enum mr_status look_again(struct bring *b)
+{
+    struct mr_sink *sink = b->gate->control;
+    for (size_t i = 0; i < b->step_count; i++)
+        if (b->steps[i].kind == MR_DDL_ALTER_TYPE)
+            return sink->ops->describe_table(sink, b->rel->target_schema, b->rel->target_table, b->ar, &b->after, b->err);
+    return MR_OK;
+}
+
 /* Inside the gate and its transaction: plan against the catalog, run, record. */
 static enum mr_status change_target(struct bring *b, bool *stale, bool *refused)
 {
@@ -228,6 +238,7 @@ static enum mr_status change_target(struct bring *b, bool *stale, bool *refused)
         MR_TRY(run_step(b, &b->steps[i]));
         MR_FAULT("after_ddl_step");
     }
+    MR_TRY(look_again(b));
     return record_everything(b);
 }
 
@@ -316,6 +327,13 @@ static void publish(struct bring *b)
     b->want->exists = true;
     b->want->has_other_unique = rel->has_other_unique;
     b->want->has_foreign_keys = rel->has_foreign_keys;
+    for (size_t i = 0; i < b->step_count; i++) {
+        if (b->steps[i].kind != MR_DDL_ALTER_TYPE)
+            continue;
+        uint32_t column = b->steps[i].column;
+        ((struct mr_column *)b->want->columns)[column].native =
+            mr_arena_copy(b->want->ar, mr_tracker_altered(rel->tk, column, &b->after));
+    }
     mr_table_unref(rel->tbl);
     rel->tbl = b->want;
     mr_tracker_saved(rel->tk);

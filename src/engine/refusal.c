@@ -6,8 +6,10 @@
 
 #include <millrace/base/arena.h>
 #include <millrace/base/mem.h>
+#include <millrace/base/time.h>
 
 #define MAX_COLUMNS_REFUSED 32 /* of one table, before all new ones are */
+#define RETRY_MS 60000
 
 struct table_refusals {
     struct mr_refusal *first;
@@ -73,15 +75,23 @@ static struct mr_refusal *add(struct mr_refusals *refusals, struct mr_str schema
     return r;
 }
 
+static bool holds(const struct mr_refusal *r)
+{
+    return r->why_z != NULL && mr_monotonic_ms() < r->until_ms;
+}
+
 bool mr_refusals_add(struct mr_refusals *refusals, struct mr_str schema, struct mr_str table, enum mr_refused kind,
                      struct mr_str what, const char *why_z)
 {
     struct mr_refusal *r = find(find_table(refusals, schema, table), kind, what);
-    if (r != NULL && r->why_z != NULL)
+    if (r != NULL && holds(r))
         return false;
     if (r == NULL)
         r = add(refusals, schema, table, kind, what);
-    r->why_z = mr_arena_strndup(refusals->ar, why_z, strlen(why_z));
+    if (r->why_z == NULL || strcmp(r->why_z, why_z) != 0)
+        r->why_z = mr_arena_strndup(refusals->ar, why_z, strlen(why_z));
+    bool is_tried_again = kind == MR_REFUSED_KEY || kind == MR_REFUSED_TABLE;
+    r->until_ms = is_tried_again ? mr_monotonic_ms() + RETRY_MS : INT64_MAX;
     return true;
 }
 
@@ -103,7 +113,7 @@ const struct mr_refusal *mr_refusals_of(const struct mr_refusals *refusals, stru
 const char *mr_refusal_why(const struct mr_refusal *list, enum mr_refused kind, struct mr_str what)
 {
     for (; list != NULL; list = list->next)
-        if (list->why_z != NULL && list->kind == kind && mr_str_eq(list->what, what))
+        if (list->kind == kind && mr_str_eq(list->what, what) && holds(list))
             return list->why_z;
     return NULL;
 }

@@ -1,6 +1,7 @@
 /* What the target has refused to become: a column that it does not add or alter, a key that its rows forbid, a table that it does not create. What
  * would need it goes to the dead letters, as under `evolve: add`, and everything else goes on. Remembered until the process ends, whatever
- * happens to the trackers in between; the next start tries once more. Main thread only. */
+ * happens to the trackers in between; the next start tries once more. Keys and tables are tried again after a minute: the rows that stood in the
+ * way may be gone, and everything of the table waits for it. Main thread only. */
 #ifndef MILLRACE_ENGINE_REFUSAL_H
 #define MILLRACE_ENGINE_REFUSAL_H
 
@@ -20,6 +21,7 @@ struct mr_refusal {
     enum mr_refused kind;
     struct mr_str what;
     const char *why_z; /* the target's words; NULL: it has failed once, and is tried once more */
+    int64_t until_ms;  /* holds until then */
 };
 
 struct mr_refusals;
@@ -35,7 +37,7 @@ bool mr_refusals_try_again(struct mr_refusals *refusals, struct mr_str schema, s
 /* Those of a table; NULL none. Valid until the next is added. */
 const struct mr_refusal *mr_refusals_of(const struct mr_refusals *refusals, struct mr_str schema, struct mr_str table);
 
-/* Why the target refuses it, NULL if it does not. */
+/* Why the target refuses it, NULL if it does not, or may be asked again. */
 const char *mr_refusal_why(const struct mr_refusal *list, enum mr_refused kind, struct mr_str what);
 /* One name for a set of key paths, in whatever order they come. */
 void mr_refusal_key_name(const struct mr_str *paths, size_t count, struct mr_buf *out);

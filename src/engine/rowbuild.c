@@ -227,7 +227,7 @@ static bool is_refused_key(const struct build *b, size_t want)
         return false;
     mr_fail_data(b->err, MR_CODE_REFUSED, "%.*s: the table cannot have the event's key", MR_STR_FMT(rel->source_name));
     mr_error_detail(b->err, "the target refused to change its key: %s", why_z);
-    mr_error_hint(b->err, "name the key with tables.\"%.*s\".primary_key, or change the table by hand and start Millrace again",
+    mr_error_hint(b->err, "name the key with tables.\"%.*s\".primary_key, or change the table by hand; Millrace tries again after a minute",
                   MR_STR_FMT(rel->source_name));
     return true;
 }

@@ -44,6 +44,11 @@ static enum mr_status refuse_generated(const struct plan *plan, const struct mr_
     return MR_E_CONFIG;
 }
 
+bool mr_evolve_turns_to_json(struct mr_type recorded, struct mr_type to)
+{
+    return recorded.kind == MR_T_TEXT && to.kind == MR_T_JSON;
+}
+
 static enum mr_status column_step(struct plan *plan, uint32_t index, struct mr_error *err)
 {
     const struct mr_column *col = &plan->want->columns[index];
@@ -60,7 +65,8 @@ static enum mr_status column_step(struct plan *plan, uint32_t index, struct mr_e
     const struct mr_catalog_column *have = &plan->now->columns[found];
     if (have->generated)
         return refuse_generated(plan, col, err);
-    bool holds = plan->dialect->native_holds(have->native, col->type);
+    bool turns = mr_evolve_turns_to_json(col->recorded, col->type) && have->type.kind == MR_T_TEXT;
+    bool holds = plan->dialect->native_holds(have->native, col->type) && !turns;
     bool wider = holds && plan->dialect->wants_wider && plan->dialect->wants_wider(plan->want, index, plan->now, have->native);
     if (col->by_hand || (holds && !wider))
         return MR_OK;

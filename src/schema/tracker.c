@@ -250,7 +250,7 @@ void mr_tracker_restore(struct mr_tracker *tk, const struct mr_tracked_column *s
     col->pub.first.topic = keep_topic(tk, stored->first.topic);
     col->pub.widened.topic = keep_topic(tk, stored->widened.topic);
     col->native = mr_tk_keep(MR_STR(""));
-    col->stored = stored->type;
+    col->saved = col->stored = stored->type;
     col->published = stored->type;
     read_settings(tk, col, &configured);
     (void)mr_names_take(tk->names, stored->path, stored->name);
@@ -337,8 +337,10 @@ const struct mr_tracked_column *mr_tracker_column(const struct mr_tracker *tk, s
 
 void mr_tracker_saved(struct mr_tracker *tk)
 {
-    for (size_t i = 0; i < tk->count; i++)
+    for (size_t i = 0; i < tk->count; i++) {
         tk->columns[i]->pub.dirty = false;
+        tk->columns[i]->saved = tk->columns[i]->pub.type;
+    }
     tk->beyond_double = false;
 }
 
@@ -382,6 +384,7 @@ struct mr_table *mr_tracker_publish(struct mr_tracker *tk)
             .type = col->pub.type,
             .is_key = col->pub.is_key,
             .by_hand = col->pub.by_hand,
+            .recorded = col->saved,
             .native = mr_arena_copy(tbl->ar, col->native),
             .max_len = col->pub.facts.max_len,
             .int_digits = col->pub.facts.int_digits,

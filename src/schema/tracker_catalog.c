@@ -84,8 +84,21 @@ void mr_tk_adopt(struct mr_tracker *tk, struct mr_tk_column *col)
     col->has_met = true;
 }
 
+struct mr_str mr_tracker_altered(struct mr_tracker *tk, size_t column, const struct mr_catalog_table *now)
+{
+    struct mr_tk_column *col = tk->columns[column];
+    int found = mr_catalog_find(tk->dialect, now, col->pub.name);
+
+    set_native(col, found >= 0 ? now->columns[found].native : MR_STR(""));
+    col->met = col->pub.type;
+    col->has_met = found >= 0;
+    return col->native;
+}
+
 bool mr_tk_needs_alter(const struct mr_tracker *tk, const struct mr_tk_column *col, struct mr_type to)
 {
+    if (mr_evolve_turns_to_json(col->saved, to))
+        return true;
     if (col->native.len > 0)
         return !tk->dialect->native_holds(col->native, to);
     if (col->published.kind == MR_T_NONE)

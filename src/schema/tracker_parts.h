@@ -19,6 +19,7 @@ struct mr_tk_column {
     struct mr_tracked_column pub;
     struct mr_type seen;      /* the last declared type that pub.type has been held against; NONE: none yet */
     struct mr_type published; /* type in the last published table; NONE: not yet */
+    struct mr_type saved;     /* type that the control table has now; NONE: not there yet */
     struct mr_type stored;    /* type in the control table at restore; NONE: made in this run */
     struct mr_type met;       /* type when the catalog's column was met last */
     struct mr_str native;     /* owned; the catalog's type text, "" unknown */

@@ -158,6 +158,15 @@ def test_the_keys_value_counts_where_the_row_contradicts_it(b):
     same(sorted((int(str(r["id"].value)), int(str(r["a"].value))) for r in b.target.rows("t")), [(5, 2), (80, 3)])
 
 
+def test_a_column_that_is_widened_after_a_restart_takes_the_wider_values(b):
+    b.load([event({"id": 1}, {"id": 1, "a": 60, "t": 1, "j": 1})])
+    policies = ["--set", 'types.policies={"shop.t.t": text, "shop.t.j": json}']
+    b.load([event({"id": 2}, {"id": 2, "a": 2**70, "t": "x", "j": [1e300]}), event({"id": 3}, {"id": 3, "a": 12345678901234567890123, "t": 5, "j": 5})], *policies)
+    same(b.dead(), [])
+    same(sorted((int(str(r["id"].value)), int(str(r["a"].value)), str(r["t"].value)) for r in b.target.rows("t")),
+         [(1, 60, "1"), (2, 2**70, "x"), (3, 12345678901234567890123, "5")])
+
+
 # ---- tables that refuse ----
 
 def test_a_type_that_cannot_be_altered_kills_only_what_needs_it(b):

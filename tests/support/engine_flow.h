@@ -1,4 +1,4 @@
-/* The whole engine on a stage: a scripted source, and SQLite behind a sink that can be told to fail at chosen calls. Everything between is
+/* The whole engine on a stage: a scripted source, and SQLite (or another target) behind a sink that can be told to fail at chosen calls. Everything between is
  * the real thing: decoders, trackers, appliers as threads, control tables, positions and fence. The sink claims that several connections may
  * write (they wait for one another), so that any number of lanes can be driven.
  *
@@ -88,7 +88,9 @@ struct stage_connection {
 };
 
 static struct {
-    char dir[64], url[128];
+    const struct mr_sink_ops *base; /* the sink behind */
+    const char *more_settings[2];   /* what it needs; NULL nothing */
+    char dir[64], url[512];
     pthread_mutex_t lock;
     struct stage_part parts[MAX_PARTS];
     size_t part_count;
@@ -393,7 +395,7 @@ static enum mr_status stage_connect(const struct mr_sink_options *opt, struct mr
     struct stage_fault *f = stage_strike(who, ON_CONNECT, -1, BEFORE);
     if (f)
         return stage_refusal(f, NULL, err);
-    MR_TRY(mr_sink_sqlite.connect(opt, out, err));
+    MR_TRY(stage.base->connect(opt, out, err));
     (*out)->ops = &stage_sink;
     pthread_mutex_lock(&stage.lock);
     struct stage_connection *c = stage.connections;
@@ -410,7 +412,7 @@ static void stage_disconnect(struct mr_sink *sink)
     if (!sink)
         return;
     struct stage_connection *c = connection_of(sink);
-    mr_sink_sqlite.destroy(sink);
+    stage.base->destroy(sink);
     pthread_mutex_lock(&stage.lock);
     c->sink = NULL;
     pthread_mutex_unlock(&stage.lock);
@@ -418,33 +420,33 @@ static void stage_disconnect(struct mr_sink *sink)
 
 static bool stage_is_alive(struct mr_sink *sink)
 {
-    return !connection_of(sink)->broken && mr_sink_sqlite.is_alive(sink);
+    return !connection_of(sink)->broken && stage.base->is_alive(sink);
 }
 
 static enum mr_status stage_begin_txn(struct mr_sink *sink, struct mr_error *err)
 {
     MR_TRY(stage_around(sink, ON_BEGIN, -1, BEFORE, err));
-    return mr_sink_sqlite.begin(sink, err);
+    return stage.base->begin(sink, err);
 }
 
 static enum mr_status stage_commit_txn(struct mr_sink *sink, struct mr_error *err)
 {
     MR_TRY(stage_around(sink, ON_COMMIT, -1, BEFORE, err));
-    MR_TRY(mr_sink_sqlite.commit(sink, err));
+    MR_TRY(stage.base->commit(sink, err));
     return stage_around(sink, ON_COMMIT, -1, AFTER, err);
 }
 
 static enum mr_status stage_savepoint(struct mr_sink *sink, struct mr_error *err)
 {
     MR_TRY(stage_around(sink, ON_SAVEPOINT, -1, BEFORE, err));
-    return mr_sink_sqlite.savepoint(sink, err);
+    return stage.base->savepoint(sink, err);
 }
 
 static enum mr_status stage_exec(struct mr_sink *sink, enum mr_query query, const struct mr_value *params, size_t count, mr_row_fn on_row,
                                  void *ctx, uint64_t *affected, struct mr_error *err)
 {
     MR_TRY(stage_around(sink, ON_EXEC, (int)query, BEFORE, err));
-    MR_TRY(mr_sink_sqlite.exec(sink, query, params, count, on_row, ctx, affected, err));
+    MR_TRY(stage.base->exec(sink, query, params, count, on_row, ctx, affected, err));
     return stage_around(sink, ON_EXEC, (int)query, AFTER, err);
 }
 
@@ -464,7 +466,7 @@ static enum mr_status stage_apply(struct mr_sink *sink, struct mr_table_batch *b
     if (stage.slow)
         usleep(20000);
     MR_TRY(stage_around(sink, ON_APPLY, -1, BEFORE, err));
-    MR_TRY(mr_sink_sqlite.apply(sink, batch, err));
+    MR_TRY(stage.base->apply(sink, batch, err));
     for (size_t i = 0; i < batch->row_count; i++) {
         if (!is_poisoned(batch, i))
             continue;
@@ -479,28 +481,23 @@ static enum mr_status stage_describe(struct mr_sink *sink, struct mr_str schema,
                                      struct mr_catalog_table *out, struct mr_error *err)
 {
     MR_TRY(stage_around(sink, ON_DESCRIBE, -1, BEFORE, err));
-    return mr_sink_sqlite.describe_table(sink, schema, table, ar, out, err);
+    return stage.base->describe_table(sink, schema, table, ar, out, err);
 }
 
 static enum mr_status stage_ddl(struct mr_sink *sink, const struct mr_ddl_step *step, const struct mr_catalog_table *now,
                                 struct mr_arena *ar, struct mr_str *statement, struct mr_error *err)
 {
     MR_TRY(stage_around(sink, ON_DDL, -1, BEFORE, err));
-    MR_TRY(mr_sink_sqlite.ddl(sink, step, now, ar, statement, err));
+    MR_TRY(stage.base->ddl(sink, step, now, ar, statement, err));
     return stage_around(sink, ON_DDL, -1, AFTER, err);
 }
 
 /* ---- Running ---- */
 
-static UNUSED void stage_begin(void)
+static void stage_wrap(const struct mr_sink_ops *base)
 {
-    memset(&stage, 0, sizeof stage);
-    pthread_mutex_init(&stage.lock, NULL);
-    snprintf(stage.dir, sizeof stage.dir, "%s/millrace-flow-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    if (!mkdtemp(stage.dir))
-        fail_msg("no temporary folder");
-    snprintf(stage.url, sizeof stage.url, "sqlite:%s/target.db", stage.dir);
-    stage_sink = mr_sink_sqlite;
+    stage.base = base;
+    stage_sink = *base;
     stage_sink.single_writer = false;
     stage_sink.connect = stage_connect;
     stage_sink.destroy = stage_disconnect;
@@ -512,6 +509,17 @@ static UNUSED void stage_begin(void)
     stage_sink.apply = stage_apply;
     stage_sink.describe_table = stage_describe;
     stage_sink.ddl = stage_ddl;
+}
+
+static UNUSED void stage_begin(void)
+{
+    memset(&stage, 0, sizeof stage);
+    pthread_mutex_init(&stage.lock, NULL);
+    snprintf(stage.dir, sizeof stage.dir, "%s/millrace-flow-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    if (!mkdtemp(stage.dir))
+        fail_msg("no temporary folder");
+    snprintf(stage.url, sizeof stage.url, "sqlite:%s/target.db", stage.dir);
+    stage_wrap(&mr_sink_sqlite);
 }
 
 static UNUSED void stage_forget_script(void)
@@ -550,9 +558,9 @@ static UNUSED struct mr_config *stage_config_list(const char *const *sets)
     char keys[32][128];
     size_t count = 7;
     struct mr_config *cfg = NULL;
-    for (; *sets; sets++, count++) {
-        const char *equals = strchr(*sets, '=');
-        snprintf(keys[count], sizeof keys[count], "%.*s", (int)(equals - *sets), *sets);
+    for (size_t i = 0; *sets || (i < 2 && stage.more_settings[i]); count++) {
+        const char *set = *sets ? *sets++ : stage.more_settings[i++], *equals = strchr(set, '=');
+        snprintf(keys[count], sizeof keys[count], "%.*s", (int)(equals - set), set);
         settings[count] = (struct mr_setting){keys[count], equals + 1, "--set"};
     }
     if (mr_config_load(NULL, settings, count, &cfg, &stage.err) != MR_OK)

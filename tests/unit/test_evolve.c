@@ -66,6 +66,22 @@ static void test_a_table_that_is_as_wanted_needs_no_step(void **state)
     assert_int_equal(step_count, 0);
 }
 
+/* A text column holds JSON texts, but then old texts and new ones would not be told apart. */
+static void test_a_text_column_that_turns_to_json_is_altered(void **state)
+{
+    (void)state;
+    want_columns[1].type = MR_TYPE(MR_T_JSON);
+    want_columns[1].recorded = MR_TYPE(MR_T_TEXT);
+    now_columns[1].native = MR_STR("text");
+    now_columns[1].type = MR_TYPE(MR_T_TEXT);
+    assert_int_equal(diff(true), MR_OK);
+    assert_int_equal(step_count, 1);
+    assert_int_equal(steps[0].kind, MR_DDL_ALTER_TYPE);
+    want_columns[1].recorded = MR_TYPE(MR_T_JSON); /* somebody made the JSON column a text column: respected */
+    assert_int_equal(diff(true), MR_OK);
+    assert_int_equal(step_count, 0);
+}
+
 static void test_a_missing_table_is_created_in_its_schema(void **state)
 {
     (void)state;
@@ -249,6 +265,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(test_a_table_that_is_as_wanted_needs_no_step),
+        CASE(test_a_text_column_that_turns_to_json_is_altered),
         CASE(test_a_missing_table_is_created_in_its_schema),
         CASE(test_a_missing_column_is_added),
         CASE(test_a_narrower_column_is_altered_and_says_why),

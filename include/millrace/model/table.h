@@ -15,6 +15,7 @@ struct mr_column {
     struct mr_type type;
     bool is_key;           /* member of the primary key Millrace upserts by */
     bool by_hand;          /* type was changed by hand in the target: respected, never altered */
+    struct mr_type recorded; /* type that the control tables have for it; kind NONE: not there yet */
     struct mr_str native;  /* the type's text in the target's catalog; "" before it exists */
     uint32_t max_len;      /* longest text or bytes seen; sizes key columns */
     uint32_t int_digits;   /* widest integer part and fraction of a number seen */

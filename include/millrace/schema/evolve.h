@@ -63,6 +63,8 @@ enum mr_status mr_evolve_diff(const struct mr_table *want, const struct mr_catal
                               const struct mr_dialect *dialect, struct mr_arena *ar,
                               struct mr_ddl_step **steps, size_t *count, struct mr_error *err)
     MR_MUST_CHECK;
+/* A column that held texts turns to JSON (policy `json`): its old values must be converted, even where a text column could hold the new ones. */
+bool mr_evolve_turns_to_json(struct mr_type recorded, struct mr_type to);
 bool mr_ddl_allowed(const struct mr_ddl_step *step, enum mr_evolve evolve);
 
 /* Lower for columns that catalog and wanted table have both: was the type changed by hand, so that it no longer is what Millrace

@@ -74,6 +74,9 @@ void mr_tracker_meet_catalog(struct mr_tracker *tk, const struct mr_catalog_tabl
 void mr_tracker_refuse_new(struct mr_tracker *tk, struct mr_str path, const char *why_z);
 void mr_tracker_refuse_alter(struct mr_tracker *tk, struct mr_str path, const char *why_z);
 
+/* The target's column has been altered: its type now, in the target's words, as the catalog has it. The result lives in the tracker. */
+struct mr_str mr_tracker_altered(struct mr_tracker *tk, size_t column, const struct mr_catalog_table *now);
+
 /* --- one row --- */
 void mr_tracker_row_begin(struct mr_tracker *tk, const struct mr_place *place);
 /* Judge one field. `hint` is the position of the field in its row: the column found there last time is tried first. On OK
