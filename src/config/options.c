@@ -104,9 +104,9 @@ const struct mr_option mr_options[] = {
 
     {"target.url", MR_OPT_TEXT, AT(target_url), .default_z = "sqlite:millrace.db", .secret = true,
      .flag_z = "--to",
-     .help_z = "The database to load into: `postgresql://user@host:port/database` or `sqlite:PATH`. A "
-               "password comes from the environment (`${PGPASSWORD}`) or from `target.password_file`, "
-               "not from here."},
+     .help_z = "The database to load into: `postgresql://user@host:port/database`, "
+               "`mysql://user@host:port/database` (MariaDB too) or `sqlite:PATH`. A password comes from the "
+               "environment (`${PGPASSWORD}`) or from `target.password_file`, not from here."},
     {"target.password_file", MR_OPT_TEXT, AT(target_password_file), .default_z = "",
      .help_z = "A file whose first line is the password."},
     {"target.schema", MR_OPT_TEXT, AT(target_schema), SAID(target_schema_set), .default_z = "{db}",
@@ -116,7 +116,7 @@ const struct mr_option mr_options[] = {
      .default_note_z = "`{db}_{table}` in SQLite",
      .help_z = "Name of the tables, a template over the same names."},
     {"target.control_schema", MR_OPT_TEXT, AT(control_schema), .default_z = "",
-     .default_note_z = "`millrace` in PostgreSQL, the prefix `millrace_` in SQLite",
+     .default_note_z = "`millrace` in PostgreSQL; in MySQL the URL's database, in SQLite the file: tables `millrace_…`",
      .help_z = "Where Millrace keeps its positions, types, histories and dead letters."},
     {"target.evolve", MR_OPT_WORD, AT(evolve), .words = evolve_words, .default_z = "full",
      .help_z = "What Millrace may do to tables: `full` creates and alters them, `add` only creates "

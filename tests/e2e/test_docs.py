@@ -2,10 +2,12 @@
 """The examples of the manual are true: every ```console block of the pages below is typed in and its output compared.
 
 A line that begins with "$ " is typed, up to the end of a here-document; the lines behind it are what comes out (errors and logs are not compared).
-"…" stands for anything, a time for any time. The blocks of a page share one shell and one empty folder. $TARGET is the URL of an empty database, and
-$BROKERS the broker's address."""
+"…" stands for anything, a time for any time. The blocks of a page share one shell and one empty folder. $TARGET is the URL of an empty database (of
+MariaDB for the page about it, whose client finds the server then), and $BROKERS the broker's address."""
+import atexit
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,7 +17,8 @@ from e2e import from_env
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PAGES = ["README.md"] + ["docs/" + name for name in (
-    "types.md", "dead-letters.md", "operations.md", "debezium.md", "mongodb.md", "flat-and-json.md", "tables.md", "postgresql.md", "sqlite.md",
+    "types.md", "dead-letters.md", "operations.md", "debezium.md", "mongodb.md", "flat-and-json.md", "tables.md", "postgresql.md", "mysql.md",
+    "sqlite.md",
     "exactly-once.md")]
 MARK = "\x01"
 TIME = re.compile(r"\\?\d{4}\\-\d\d\\-\d\d\\ \d\d:\d\d:\d\d")
@@ -53,10 +56,26 @@ def trim(lines):
     return lines
 
 
+def mariadb():
+    """An empty database, nothing left of the one that the page's events name, and a home where the client finds its server and user."""
+    parts = urllib.parse.urlsplit(from_env("MILLRACE_TEST_MARIADB"))
+    home = tempfile.mkdtemp(prefix="millrace-docs-home-")
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    with open(os.path.join(home, ".my.cnf"), "w", encoding="utf-8") as f:
+        f.write(f"[client]\nprotocol=tcp\nhost={parts.hostname}\nport={parts.port}\nuser={parts.username}\npassword={parts.password}\n"
+                "default-character-set=utf8mb4\n")
+    found = {"HOME": home, "TARGET": urllib.parse.urlunsplit(parts._replace(path="/docs_mysql"))}
+    subprocess.run(["mariadb", "-e", "DROP DATABASE IF EXISTS docs_mysql; CREATE DATABASE docs_mysql; DROP DATABASE IF EXISTS shop"], check=True,
+                   timeout=60, env={**os.environ, **found})
+    return found
+
+
 def servers(page, text):
     """Environment of a page: a database of its own, and the broker, as far as its commands name them."""
     if "$TARGET" not in text:
         return {}
+    if page == "docs/mysql.md":
+        return mariadb()
     url = from_env("MILLRACE_TEST_PG")
     name = "docs_" + re.sub(r"\W", "_", os.path.basename(page)[:-3].lower())
     for sql in (f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name}"):
