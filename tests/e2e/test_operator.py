@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The commands of an operator: test_operator.py sqlite|postgresql [test_NAME…].
+"""The commands of an operator: test_operator.py sqlite|postgresql|mariadb|mysql [test_NAME…].
 
 plan, check, status, schema and dead-letters over small loads: what they say, what they leave alone, their exit codes."""
 import base64
@@ -82,7 +82,7 @@ class Bench:
     def is_untouched(self):
         if self.target.name == "sqlite":
             return not os.path.exists(self.target.path)
-        return self.target.query("SELECT count(*) FROM pg_namespace WHERE nspname IN (%s, %s)",
+        return self.target.query("SELECT count(*) FROM information_schema.schemata WHERE schema_name IN (%s, %s)",
                                  (self.target.schema, self.target.schema + "_c")) == [(0,)]
 
 
@@ -149,7 +149,7 @@ def test_plan_lists_the_first_ten_dead_letters_and_counts_the_rest(b):
 def test_schema_tells_types_and_how_they_came_to_be(b):
     b.load([row(1, 7), row(2, 8)])
     b.load([row(3, 1.5)])
-    native = {"sqlite": "DECIMAL_BLOB", "postgresql": "numeric"}[b.target.name]
+    native = {"sqlite": "DECIMAL_BLOB", "postgresql": "numeric", "mariadb": "double", "mysql": "double"}[b.target.name]
     holds(b.out("schema"), "(from t; key id)" if b.target.name != "sqlite" else "(from ", native, "2 int64, 1 decimal",
           "widened int64 → decimal by s.shop.t[0]@2000")
     history = b.out("schema", "--history", "t")
@@ -273,9 +273,9 @@ def test_replay_leaves_a_row_that_is_there_alone_and_no_table_changes_for_it(b):
 def test_replay_of_a_delete_needs_overwrite(b):
     b.load([row(1, 7), row(5, 8), envelope("d", {"id": "five"}, {"id": 5, "v": 8}, None)])
     same([c for _, c, _ in b.dead()], ["type_conflict"])
-    b.target.execute("UPDATE {} SET record_key = {}".format(
-        "millrace_dead_letter" if b.target.name == "sqlite" else f'"{b.target.schema}_c".dead_letter',
-        "CAST('{\"id\":5}' AS BLOB)" if b.target.name == "sqlite" else "'{\"id\":5}'::bytea"))
+    letters = {"sqlite": "millrace_dead_letter", "postgresql": '"{}_c".dead_letter'}.get(b.target.name, '"{}_c".millrace_dead_letter')
+    key = {"sqlite": "CAST('{\"id\":5}' AS BLOB)", "postgresql": "'{\"id\":5}'::bytea"}.get(b.target.name, "'{\"id\":5}'")
+    b.target.execute(f"UPDATE {letters.format(getattr(b.target, 'schema', ''))} SET record_key = {key}")
     holds(b.out("dead-letters", "replay", "1", code=6), "deletes a row of", "--overwrite applies it")
     same(b.values(), [(1, "7"), (5, "8")])
     b.out("dead-letters", "replay", "1", "--overwrite")
@@ -409,20 +409,34 @@ def test_check_names_the_rights_that_are_missing(b):
         holds(done.stdout, "failed  target")
         return
     role = f"r{os.getpid()}"
-    b.target.execute(f"CREATE ROLE {role} LOGIN")
+    is_pg = b.target.name == "postgresql"
+    b.target.execute(f"CREATE ROLE {role} LOGIN" if is_pg else f"CREATE USER {role} IDENTIFIED BY 'x'")
     try:
-        url = b.target.url.replace("//millrace@", f"//{role}@")
+        if is_pg:
+            url = b.target.url.replace("//millrace@", f"//{role}@")
+        else:
+            url = b.target.url.replace("//millrace:millrace@", f"//{role}:x@")
+            b.target.execute(f"GRANT SELECT ON test.* TO {role}")
         args = ["--to", url, *b.target.args()[2:]]
         done = millrace("check", path, *args, check=False)
         same(done.returncode, 5)
-        holds(done.stdout, "may not create schemas", "GRANT CREATE ON DATABASE")
+        if is_pg:
+            holds(done.stdout, "may not create schemas", "GRANT CREATE ON DATABASE")
+        else:
+            holds(done.stdout, f"may not create database `{b.target.schema}`", f"GRANT ALL ON `{b.target.schema}`.* TO '{role}'@'%'")
         b.run("backfill", path)
         done = millrace("check", path, *args, check=False)
         same(done.returncode, 5)
-        holds(done.stdout, "GRANT USAGE")
+        holds(done.stdout, "GRANT USAGE" if is_pg else "denied")
+        if not is_pg:
+            for schema in (b.target.schema, b.target.schema + "_c"):
+                b.target.execute(f"GRANT ALL ON \"{schema}\".* TO {role}")
+            done = millrace("check", path, *args, check=False)
+            same(done.returncode, 0)
     finally:
-        b.target.execute(f"DROP OWNED BY {role}")
-        b.target.execute(f"DROP ROLE {role}")
+        if is_pg:
+            b.target.execute(f"DROP OWNED BY {role}")
+        b.target.execute(f"DROP ROLE {role}" if is_pg else f"DROP USER {role}")
 
 
 def main():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Load recorded streams and compare the tables with the source's: run_recorded.py sqlite|postgresql file|kafka [STREAM…].
+"""Load recorded streams and compare the tables with the source's: run_recorded.py sqlite|postgresql|mariadb|mysql file|kafka [STREAM…].
 
 Every table of final.json must hold exactly its rows; where meta.json says that the bytes carry something else (`lost`), exactly that. What a target
 cannot hold must be a dead letter: cannot_hold.json names those events, and exactly they must be there."""

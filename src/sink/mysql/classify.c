@@ -77,6 +77,7 @@ static const struct rule rules[] = {
 
     /* the catalog is not what we thought */
     {1007, MR_E_SCHEMA, "exists"},
+    {1049, MR_E_SCHEMA, "no_database"}, /* of a table; when connecting it is the configuration's */
     {1050, MR_E_SCHEMA, "exists"},
     {1051, MR_E_SCHEMA, "no_table"},
     {1054, MR_E_SCHEMA, "no_column"},
@@ -95,7 +96,6 @@ static const struct rule rules[] = {
     {1906, MR_E_SCHEMA, "generated"},
 
     /* the configuration asks for what there cannot be */
-    {1049, MR_E_CONFIG, "no_database"},
     {1059, MR_E_CONFIG, "name_too_long"},
     {1068, MR_E_CONFIG, "wrong_key"},
     {1070, MR_E_CONFIG, "wrong_key"}, /* more than 16 columns */

@@ -259,7 +259,7 @@ static enum mr_status set_names(struct mr_my *my, struct mr_error *err)
     return mr_my_run_built(my, "cannot set up the session", err);
 }
 
-static enum mr_status set_up_session(struct mr_my *my, bool read_only, struct mr_error *err)
+static enum mr_status set_up_session(struct mr_my *my, struct mr_error *err)
 {
     MR_TRY(read_server(my, err));
     my->can_bulk = has_bulk(my);
@@ -269,7 +269,7 @@ static enum mr_status set_up_session(struct mr_my *my, bool read_only, struct mr
     MR_TRY(wish(my, err));
     if (my->lock_wait_ms > 0)
         MR_TRY(mr_my_set_lock_wait(my, my->lock_wait_ms, err));
-    return read_only ? mr_my_run_z(my, "SET SESSION TRANSACTION READ ONLY", "cannot set up the session", err) : MR_OK;
+    return my->read_only ? mr_my_run_z(my, "SET SESSION TRANSACTION READ ONLY", "cannot set up the session", err) : MR_OK;
 }
 
 /* Locks are named for the whole server: the names carry the database of the control tables. */
@@ -316,6 +316,7 @@ static enum mr_status my_connect(const struct mr_sink_options *opt, struct mr_si
     my->base.ops = &mr_sink_mysql;
     my->cfg = opt->cfg;
     my->lock_wait_ms = opt->lock_wait_ms;
+    my->read_only = opt->read_only;
     my->conn = conn;
     my->sql = MR_BUF_INIT(MR_MY_MAX_TEXT);
     my->control = MR_BUF_INIT(1024);
@@ -326,7 +327,7 @@ static enum mr_status my_connect(const struct mr_sink_options *opt, struct mr_si
     my->shapes = mr_my_shapes_create();
     name_control(my);
 
-    enum mr_status status = set_up_session(my, opt->read_only, err);
+    enum mr_status status = set_up_session(my, err);
     if (status != MR_OK) {
         my_destroy(&my->base);
         return status;

@@ -61,7 +61,7 @@ static enum mr_status read_version(struct mr_sink *sink, int64_t *version, struc
 
     *version = 0;
     enum mr_status status = mr_my_exec(sink, MR_Q_control_version, NULL, 0, on_version, version, NULL, &own);
-    if (status == MR_OK || status == MR_E_SCHEMA || strcmp(own.native, "1049") == 0)
+    if (status == MR_OK || status == MR_E_SCHEMA)
         return MR_OK;
     if (err)
         *err = own;

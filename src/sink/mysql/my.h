@@ -69,6 +69,7 @@ struct mr_my {
     bool in_txn;
     uint64_t max_packet;        /* bytes of one statement with its values */
     int64_t lock_wait_ms;       /* 0: as long as it takes */
+    bool read_only;             /* the session was opened so */
     struct mr_buf control;      /* quoted database of the control tables */
     struct mr_str control_name; /* the same, not quoted; in `ar` */
     char lock_name[2][64];      /* of GET_LOCK: making the control tables, the DDL gate */

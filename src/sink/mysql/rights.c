@@ -54,6 +54,18 @@ static enum mr_status read_user(struct asking *a, struct mr_error *err)
     return MR_OK;
 }
 
+/* MariaDB does not even prepare a statement that writes while transactions are read-only. */
+static enum mr_status begin_asking(struct asking *a, struct mr_error *err)
+{
+    MR_TRY(read_user(a, err));
+    return mr_my_run_z(a->my, "SET SESSION TRANSACTION READ WRITE", "cannot set up the session", err);
+}
+
+static enum mr_status end_asking(struct asking *a, struct mr_error *err)
+{
+    return a->my->read_only ? mr_my_run_z(a->my, "SET SESSION TRANSACTION READ ONLY", "cannot set up the session", err) : MR_OK;
+}
+
 /* Does the user have the right on everything, on the database, or on the table ("": not asked)? */
 static enum mr_status has_right(struct asking *a, const char *right_z, struct mr_str schema, struct mr_str table, bool *yes,
                                 struct mr_error *err)
@@ -211,11 +223,13 @@ void mr_my_check(struct mr_sink *sink, const struct mr_sink_place *places, size_
     struct mr_error err = {0};
 
     a.ar = mr_arena_create(0);
-    if (read_user(&a, &err) != MR_OK) {
+    if (begin_asking(&a, &err) != MR_OK) {
         tell(&a, "rights", MR_STR("user"), &err);
     } else {
         check_control(&a);
         check_places(&a, places, count);
+        if (end_asking(&a, &err) != MR_OK)
+            tell(&a, "rights", MR_STR("user"), &err);
     }
     mr_arena_destroy(a.ar);
 }

@@ -15,6 +15,7 @@
 #define MAX_PASSWORD 4096
 #define CONNECT_SECONDS 10
 #define DEAD_PEER_MS 60000 /* an unanswered packet for so long ends the connection */
+#define NO_DATABASE 1049
 
 enum ssl_mode { SSL_DISABLED, SSL_PREFERRED, SSL_REQUIRED, SSL_VERIFY_CA, SSL_VERIFY_IDENTITY };
 
@@ -326,13 +327,14 @@ static enum mr_status connect_once(const struct url *url, const char *password_z
     if (!conn)
         return mr_fail(err, MR_E_ENV, "cannot connect to MySQL: out of memory");
     snprintf(native, sizeof(native), "%u", mysql_errno(conn));
-    enum mr_status status = mr_my_classify(native, &code) == MR_E_CONFIG ? MR_E_CONFIG : MR_E_ENV;
+    bool is_configured_wrong = mr_my_classify(native, &code) == MR_E_CONFIG || mysql_errno(conn) == NO_DATABASE;
+    enum mr_status status = is_configured_wrong ? MR_E_CONFIG : MR_E_ENV;
     mr_fail(err, status, "cannot connect to MySQL: %s", mysql_error(conn));
     if (err) {
         memcpy(err->native, native, sizeof(err->native));
         mr_my_set_code(err, code);
     }
-    if (mysql_errno(conn) == 1049)
+    if (mysql_errno(conn) == NO_DATABASE)
         mr_error_hint(err, "make the database that target.url names: CREATE DATABASE …");
     mysql_close(conn);
     return status;
