@@ -40,9 +40,9 @@ MARIADB_CASES = [
     ("MariaDB, narrow inserts", "narrow", "insert", 200_000, 0, 1),
     ("MariaDB, narrow 10 % deletes", "narrow", "delete", 200_000, SEEDED, 1),
     ("MariaDB, narrow hot keys", "narrow", "hot", 200_000, SEEDED, 1),
-    ("MariaDB, with schema 50/50", "narrow-schema", "mixed", 100_000, SEEDED, 1),
-    ("MariaDB, wide 50/50", "wide", "mixed", 40_000, SEEDED // 5, 1),
-    ("MariaDB, MongoDB 50/50", "mongo", "mixed", 100_000, SEEDED, 1),
+    ("MariaDB, with schema 50/50", "narrow-schema", "mixed", 150_000, SEEDED, 1),
+    ("MariaDB, wide 50/50", "wide", "mixed", 60_000, SEEDED // 4, 1),
+    ("MariaDB, MongoDB 50/50", "mongo", "mixed", 150_000, SEEDED, 1),
 ]
 KAFKA_CASE = ("narrow 50/50 from Kafka", "narrow", "mixed", 200_000, SEEDED, 1)
 # name, shape, load, events, seeded rows
