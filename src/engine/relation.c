@@ -50,6 +50,9 @@ static void make_stores(struct mr_relations *rels)
     if (rels->sink_ops->dialect->reserved_schemas != NULL)
         mr_names_forbid(rels->schemas, rels->sink_ops->dialect->reserved_schemas);
     (void)mr_names_take(rels->schemas, (struct mr_str){0}, MR_STR("information_schema"));
+    const char *const *own = rels->sink_ops->dialect->own_schemas;
+    for (; own != NULL && *own != NULL; own++)
+        (void)mr_names_take(rels->schemas, (struct mr_str){0}, mr_str_z(*own));
     rels->last = NULL;
 }
 
@@ -125,8 +128,9 @@ static struct mr_names *names_of(struct mr_relations *rels, struct mr_str schema
     struct mr_names *names = mr_map_get(rels->names, schema);
     if (names == NULL) {
         names = mr_names_create_tables(rels->sink_ops->dialect);
-        if (rels->sink_ops->dialect->reserved_tables != NULL)
-            mr_names_forbid(names, rels->sink_ops->dialect->reserved_tables);
+        const char *const *reserved = rels->sink_ops->dialect->reserved_tables;
+        for (; reserved != NULL && *reserved != NULL; reserved++)
+            mr_names_forbid(names, *reserved);
         keep_control_tables(rels, schema, names);
         mr_map_put(rels->names, schema, names);
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Input and targets that mean harm: test_hostile.py sqlite|postgresql [test_NAME…].
+"""Input and targets that mean harm: test_hostile.py sqlite|postgresql|mariadb|mysql [test_NAME…].
 
 Whatever comes, the program ends in time, says what it did not take, and takes everything else."""
 import json
@@ -40,16 +40,20 @@ class Bench:
     def __init__(self, target):
         self.target = target
         self.is_pg = target.name == "postgresql"
-        self.schema = target.schema if self.is_pg else None
+        self.is_my = target.name in ("mariadb", "mysql")
+        self.schema = None if target.name == "sqlite" else target.schema
         self.work = tempfile.TemporaryDirectory(prefix="millrace-hostile-")
         self.files = 0
 
-    def prepare(self, *statements, pg=(), sqlite=()):
+    def prepare(self, *statements, pg=(), sqlite=(), my=()):
         """Statements of somebody else in the target, before Millrace."""
         if self.is_pg:
             self.target.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.target.schema}"')
             self.target.execute(f'SET search_path = "{self.target.schema}"')
-        for sql in (*statements, *(pg if self.is_pg else sqlite)):
+        if self.is_my:
+            self.target.execute(f'CREATE DATABASE IF NOT EXISTS "{self.target.schema}"')
+            self.target.execute(f'USE "{self.target.schema}"')
+        for sql in (*statements, *(pg if self.is_pg else my if self.is_my else sqlite)):
             self.target.execute(sql)
 
     def file(self, lines):
@@ -84,7 +88,7 @@ class Bench:
 
 def test_tables_named_like_the_targets_own_or_the_control_tables(b):
     names = ["millrace_position", "sqlite_master", "sqlite_sequence", "pg_class", "select", "xmin", 'q"x', "'; DROP TABLE t; --", "n\0x",
-             "x" * 300, "x" * 299 + "y", "MILLRACE_META"]
+             "x" * 300, "x" * 299 + "y", "MILLRACE_META", "#mysql50#t", "#sql-1_2", "a/b", "q`x", "t "]
     b.load([event({"id": 1}, {"id": 1, "a": i}, f"shop.{name}") for i, name in enumerate(names)])
     same(b.dead(), [])
     same(len(b.target.tables()), len(names))
@@ -102,10 +106,19 @@ def test_columns_named_like_the_targets_own(b):
     same(sorted(cells), list(range(len(names))))
 
 
+def drop_schemas(b, *patterns):
+    """Those whose name is like one of these."""
+    where = " OR ".join("schema_name LIKE %s" for _ in patterns)
+    for (name,) in b.target.query(f"SELECT schema_name FROM information_schema.schemata WHERE {where}", patterns):
+        name = name.replace('"', '""')
+        b.target.execute(f'DROP SCHEMA "{name}"' + (" CASCADE" if b.is_pg else ""))
+
+
 def test_schemas_named_like_the_servers_own(b):
-    if not b.is_pg:
+    if not b.schema:
         return
-    names = ["pg_mine", "information_schema", f"{b.schema}_c", "y" * 80 + "1", "y" * 80 + "2"]
+    names = ["information_schema", f"{b.schema}_c", "y" * 80 + "1", "y" * 80 + "2"]
+    names += ["pg_mine"] if b.is_pg else ["mysql", "performance_schema", "Sys", "#mysql50#pg_mine", "q`x", "..", "yyyyyyyyyy "]
     lines = [event({"id": 1}, {"op": "c", "before": None, "after": {"id": 1, "a": i}, "source": {"connector": "mysql", "db": n, "table": t}})
              for i, n in enumerate(names) for t in ("position", "t")]
     try:
@@ -113,9 +126,8 @@ def test_schemas_named_like_the_servers_own(b):
             b.load(lines, "--set", "target.schema={db}", "--set", f"pipeline=p{i}", format="debezium")
             same(b.dead(), [])
     finally:
-        b.target.execute('DROP SCHEMA IF EXISTS "_pg_mine" CASCADE')
-        for (name,) in b.target.query("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'yyyyyyyyyy%' OR nspname LIKE 'information\\_schema\\__%'"):
-            b.target.execute(f'DROP SCHEMA "{name}" CASCADE')
+        drop_schemas(b, "%pg\\_mine%", "yyyyyyyyyy%", "information\\_schema\\_\\_%", "mysql\\_%", "performance\\_schema\\_%", "Sys\\_%", "q`x%",
+                     "..%")
 
 
 # ---- files ----
@@ -171,12 +183,14 @@ def test_a_column_that_is_widened_after_a_restart_takes_the_wider_values(b):
 
 def test_a_type_that_cannot_be_altered_kills_only_what_needs_it(b):
     b.prepare(pg=["CREATE TABLE t (id bigint PRIMARY KEY, a bigint)", "CREATE VIEW v AS SELECT a FROM t"],
-              sqlite=["CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER) STRICT"])
+              sqlite=["CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER) STRICT"],
+              my=["CREATE TABLE t (id bigint PRIMARY KEY, a bigint, UNIQUE KEY (a))",
+                  "CREATE TABLE v (id int PRIMARY KEY, a bigint, CONSTRAINT v_a FOREIGN KEY (a) REFERENCES t (a))"])
     b.load([event({"id": 1}, {"id": 1, "a": 1}), event({"id": 2}, {"id": 2, "a": 1.5}), event({"id": 3}, {"id": 3, "a": 3, "b": 1})])
     same(b.dead(), ["type_conflict"])
     same(b.ids(), [1, 3])
     want("the target refused to alter the column" in b.messages()[0], b.messages()[0])
-    b.prepare(pg=["DROP VIEW v"], sqlite=["DROP TABLE t", "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER)"])
+    b.prepare(pg=["DROP VIEW v"], my=["DROP TABLE v"], sqlite=["DROP TABLE t", "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER)"])
     b.run("dead-letters", "replay", "--all", format=None)
     want(2 in b.ids())
 
@@ -197,7 +211,7 @@ def test_a_key_that_the_rows_forbid_kills_only_its_events(b):
 
 
 def test_a_table_without_room_for_more_columns(b):
-    limit = 1600 if b.is_pg else 2000
+    limit = 1600 if b.is_pg else 1017 if b.is_my else 2000
     gone = ", ".join(f"c{i} int" for i in range(limit - 11))
     b.prepare(f"CREATE TABLE t (id INTEGER PRIMARY KEY, {gone})")
     if b.is_pg: # dropped columns count for ever
@@ -208,7 +222,7 @@ def test_a_table_without_room_for_more_columns(b):
 
 
 def test_a_target_that_forbids_all_ddl(b):
-    if not b.is_pg:
+    if not b.is_pg: # the others can forbid it only by rights, which somebody may grant at any time
         return
     trigger = f"{b.schema}_no_ddl"
     b.prepare("CREATE TABLE t (id bigint PRIMARY KEY, a bigint)",
@@ -231,7 +245,10 @@ def test_a_trigger_that_raises_a_state_of_its_own(b):
                   "'ZZ001'; END IF; RETURN NEW; END$$",
                   "CREATE TRIGGER x BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f()"],
               sqlite=["CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER)",
-                      "CREATE TRIGGER x BEFORE INSERT ON t WHEN NEW.a = 2 BEGIN SELECT RAISE(ABORT, 'not two'); END"])
+                      "CREATE TRIGGER x BEFORE INSERT ON t WHEN NEW.a = 2 BEGIN SELECT RAISE(ABORT, 'not two'); END"],
+              my=["CREATE TABLE t (id bigint PRIMARY KEY, a bigint)",
+                  "CREATE TRIGGER x BEFORE INSERT ON t FOR EACH ROW BEGIN IF NEW.a = 2 THEN SIGNAL SQLSTATE '45007' SET MESSAGE_TEXT = 'not two', "
+                  "MYSQL_ERRNO = 30001; END IF; END"])
     b.load(rows_of(5))
     same(len(b.dead()), 1)
     want("not two" in b.messages()[0], b.messages()[0])
@@ -239,7 +256,7 @@ def test_a_trigger_that_raises_a_state_of_its_own(b):
 
 
 def test_a_trigger_that_rolls_everything_back_stops_the_run(b):
-    if b.is_pg:
+    if b.schema:
         return
     b.prepare("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER)",
               "CREATE TRIGGER x BEFORE INSERT ON t WHEN NEW.a = 2 BEGIN SELECT RAISE(ROLLBACK, 'not two'); END")
@@ -249,30 +266,41 @@ def test_a_trigger_that_rolls_everything_back_stops_the_run(b):
 
 # ---- the target's own trouble ----
 
+def poor_user(b, role):
+    """One who owns the control tables and may look at t, and no more; its URL."""
+    if b.is_pg:
+        b.prepare("CREATE TABLE t (id bigint PRIMARY KEY, a bigint)", f"CREATE ROLE \"{role}\" LOGIN",
+                  f'CREATE SCHEMA "{b.schema}_c" AUTHORIZATION "{role}"', f'GRANT USAGE ON SCHEMA "{b.schema}" TO "{role}"')
+        return b.target.url.replace("//millrace@", f"//{role}@")
+    b.prepare("CREATE TABLE t (id bigint PRIMARY KEY, a bigint)", f"CREATE USER \"{role}\" IDENTIFIED BY 'x'", f'GRANT SELECT ON test.* TO "{role}"',
+              f'CREATE DATABASE "{b.schema}_c"', f'GRANT ALL ON "{b.schema}_c".* TO "{role}"', f'GRANT SELECT ON t TO "{role}"')
+    return b.target.url.replace("//millrace:millrace@", f"//{role}:x@")
+
+
 def test_a_backfill_without_rights_ends(b):
-    if not b.is_pg:
+    if not b.schema:
         return
     role = f"{b.schema}_poor"
-    b.prepare("CREATE TABLE t (id bigint PRIMARY KEY, a bigint)", f"CREATE ROLE \"{role}\" LOGIN",
-              f'CREATE SCHEMA "{b.schema}_c" AUTHORIZATION "{role}"', f'GRANT USAGE ON SCHEMA "{b.schema}" TO "{role}"')
-    url = b.target.url.replace("//millrace@", f"//{role}@")
     try:
+        url = poor_user(b, role)
         out = b.load(rows_of(3), "--to", url, code=3) # may not write the table
-        want("permission denied" in out and "grant the missing right" in out, out)
+        want(("permission denied" if b.is_pg else "command denied") in out and "grant the missing right" in out, out)
         b.prepare(f'GRANT SELECT, INSERT, UPDATE, DELETE ON t TO "{role}"')
         b.load(rows_of(3), "--to", url)
         out = b.load([event({"id": 9}, {"id": 9, "new": 1})], "--to", url, code=3) # may not alter it
-        want("must be owner" in out, out)
+        want(("must be owner" if b.is_pg else "ALTER command denied") in out, out)
         same(b.ids(), [0, 1, 2])
     finally:
-        b.target.execute(f'DROP OWNED BY "{role}" CASCADE')
-        b.target.execute(f'DROP ROLE "{role}"')
+        if b.is_pg:
+            b.target.execute(f'DROP OWNED BY "{role}" CASCADE')
+        b.target.execute(f'DROP ROLE "{role}"' if b.is_pg else f'DROP USER "{role}"')
 
 
 def test_a_control_table_that_is_gone_stops_the_run_and_kills_no_row(b):
     b.load(rows_of(2))
     lines = rows_of(3) + [event({"id": 7}, {"id": 7, "a": "no number"})]
-    b.prepare(pg=[f'DROP TABLE "{b.schema}_c".dead_letter'], sqlite=["DROP TABLE millrace_dead_letter"])
+    b.prepare(pg=[f'DROP TABLE "{b.schema}_c".dead_letter'], sqlite=["DROP TABLE millrace_dead_letter"],
+              my=[f'DROP TABLE "{b.schema}_c".millrace_dead_letter'])
     want("the control tables are not whole" in b.load(lines, code=3))
     same(b.ids(), [0, 1])
 
@@ -295,7 +323,7 @@ def test_short_numbers_that_are_long_when_written_out(b):
     lines = [f'{{"topic":"shop.t","value":{{"id":{i},{columns}}}}}' for i in range(16)]
     small = peak_of(b, lines[:2])
     large = peak_of(b, lines[2:], "--set", "batch.bytes=256KiB")
-    same(b.ids(), list(range(16)))
+    same((b.ids(), b.dead()), ([], ["out_of_range"] * 16) if b.is_my else (list(range(16)), []))
     want(large < small + 40, f"{small} MiB for 2 rows, {large} MiB for 14")
 
 

@@ -292,6 +292,13 @@ bool mr_my_wants_wider(const struct mr_table *tbl, uint32_t column, const struct
     return (nat.base == MR_MY_VARCHAR || nat.base == MR_MY_VARBINARY) && mr_my_key_length(tbl, column, now) > nat.capacity;
 }
 
+/* What follows it is taken for the name of a file or folder. */
+#define FILE_NAME "#mysql50#"
+/* The control tables may be beside the others. */
+static const char *const reserved_tables[] = {"millrace_", FILE_NAME, NULL};
+/* Who may write the first may do everything. */
+static const char *const own_schemas[] = {"mysql", "performance_schema", "sys", "ndbinfo", NULL};
+
 const struct mr_dialect mr_my_dialect = {
     .name = "mysql",
     .max_ident = MR_MY_MAX_IDENT,
@@ -310,7 +317,9 @@ const struct mr_dialect mr_my_dialect = {
     .ident_folds_unicode = true,
     .ident_in_characters = true,
     .ident_is_bmp = true,
-    .reserved_tables = "millrace_", /* the control tables may be beside them */
+    .reserved_tables = reserved_tables,
+    .reserved_schemas = FILE_NAME,
+    .own_schemas = own_schemas,
     .keeps_doubles = true,
     .wants_wider = mr_my_wants_wider,
 };

@@ -144,6 +144,8 @@ static enum mr_ddl_cost cost(const struct mr_ddl_step *step, const struct mr_ser
     return is_rebuild ? MR_COST_REWRITE : MR_COST_CATALOG;
 }
 
+static const char *const reserved_tables[] = {"sqlite_", NULL};
+
 const struct mr_dialect mr_sqlite_dialect = {
     .name = "sqlite",
     .max_ident = 255, /* SQLite has no limit; this one keeps names readable */
@@ -159,5 +161,5 @@ const struct mr_dialect mr_sqlite_dialect = {
     .render = render,
     .cost = cost,
     .classify = mr_sqlite_classify,
-    .reserved_tables = "sqlite_",
+    .reserved_tables = reserved_tables,
 };
