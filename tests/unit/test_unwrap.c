@@ -119,6 +119,16 @@ static void test_lists_of_fields_are_held_to_the_transforms_grammar(void **state
     mr_config_destroy(cfg);
 }
 
+static void test_options_that_are_not_ours_tell_what_to_say_instead(void **state)
+{
+    (void)state;
+    assert_refused("unwrap: {sanitize.field.names: true}\n",
+                   "m.yaml:1:10: unwrap.sanitize.field.names is an option of Debezium's transforms that does not exist here: its successor says "
+                   "the same: unwrap.field.name.adjustment.mode: avro");
+    assert_set_refused("unwrap.route.by.field=table", "--set unwrap.route.by.field: unwrap.route.by.field is an option of Debezium's transforms that "
+                                                      "does not exist here: events are not sent to topics here; target.table names the tables");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +142,7 @@ int main(void)
         cmocka_unit_test(test_unknown_words_are_refused),
         cmocka_unit_test(test_a_table_that_says_otherwise_is_refused),
         cmocka_unit_test(test_lists_of_fields_are_held_to_the_transforms_grammar),
+        cmocka_unit_test(test_options_that_are_not_ours_tell_what_to_say_instead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
