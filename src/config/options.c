@@ -162,7 +162,8 @@ const struct mr_option mr_options[] = {
      .help_z = "Stop with exit code 6 when more than this share of the records (counted over at least "
                "1,000) goes to the dead letters. 0 never stops; `backfill` never does."},
     {"shutdown.timeout", MR_OPT_DURATION, AT(shutdown_timeout_ms), .default_z = "30s", .min = 100,
-     .max = HOUR, .help_z = "How long a stop may take to finish the open batch before it is rolled back."},
+     .max = HOUR, .help_z = "How long a stop may take. Half of it is for finishing the batches under way, the rest for rolling back "
+                                "what is not done by then and for leaving the consumer group."},
 
     {"log.format", MR_OPT_WORD, AT(log_format), .words = log_format_words, .default_z = "logfmt",
      .flag_z = "--log-format", .help_z = "Form of the log lines on the standard error output."},
