@@ -299,11 +299,14 @@ static void json_end(struct telling *t, const struct mr_engine_stats *stats)
     mr_jo_end_object(js);
 }
 
-static int exit_code(const struct mr_cli_context *ctx, const struct telling *t)
+/* A record that would be a dead letter is a difference too: what is loaded would not be what was sent. */
+static int exit_code(const struct mr_cli_context *ctx, const struct telling *t, const struct mr_engine_stats *stats)
 {
+    bool differs = t->statements > 0 || stats->dead_letters > 0;
+
     if (t->refused > 0)
         return mr_cli_exit_code(t->refused_status);
-    return t->statements > 0 && mr_cli_has(ctx, "--check") ? MR_EXIT_DIFFERENCE : MR_EXIT_OK;
+    return differs && mr_cli_has(ctx, "--check") ? MR_EXIT_DIFFERENCE : MR_EXIT_OK;
 }
 
 static int run_plan(struct mr_cli_context *ctx, const struct mr_engine_parts *parts, struct telling *t)
@@ -324,7 +327,7 @@ static int run_plan(struct mr_cli_context *ctx, const struct mr_engine_parts *pa
     else
         print_end(t, &stats);
     int printed = mr_cli_print(out(t));
-    return printed != MR_EXIT_OK ? printed : exit_code(ctx, t);
+    return printed != MR_EXIT_OK ? printed : exit_code(ctx, t, &stats);
 }
 
 int mr_cmd_plan(struct mr_cli_context *ctx)

@@ -120,6 +120,7 @@ def test_plan_on_a_loaded_target_shows_only_what_would_change(b):
     same(b.values(), [(1, "7")])
     b.run("backfill", more)
     holds(b.out("plan", more, "--again", "--check"), "No table changes")
+    holds(b.out("plan", b.file([row(5, "a text")]), "--check", code=7), "No table changes", "type_conflict")
 
 
 def test_plan_says_what_evolve_forbids(b):
