@@ -104,6 +104,10 @@ bool mr_option_parse(const struct mr_option *opt, struct mr_config *cfg, struct 
 void mr_option_set_list(const struct mr_option *opt, struct mr_config *cfg, struct mr_strings list);
 void mr_option_free(const struct mr_option *opt, struct mr_config *cfg);
 
+/* Which rules have held for something; of match.c. */
+void mr_config_matched_init(struct mr_config *cfg);
+void mr_config_matched_free(struct mr_config *cfg);
+
 bool mr_word_parse(const struct mr_word *words, struct mr_str text, int *value);
 const char *mr_word_name(const struct mr_word *words, int value);
 void mr_words_append(const struct mr_word *words, const char *between_z, struct mr_buf *out);

@@ -133,6 +133,7 @@ struct mr_config {
     bool log_values;
 
     struct mr_config_origin *origins; /* where each option came from; config module only */
+    struct mr_config_matched *matched; /* which rules for tables and columns have held for one; config module only */
 };
 
 /* Rules that hold for one table, every member decided (no UNSET). */
@@ -148,6 +149,9 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
 /* Type (kind MR_T_NONE if not set) and policy (UNSET if not set) for a path of a table. */
 void mr_config_column(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
                       struct mr_str path, struct mr_type *type, enum mr_policy *policy);
+/* The rules for tables and columns that none has been looked up by so far, as their keys are written ("tables.shop.orders"): misspelt, or meant for
+ * what has not come. Main thread, as the look-ups are. */
+void mr_config_unmatched(const struct mr_config *cfg, void (*fn)(void *ctx, const char *key_z), void *ctx);
 /* Does any table use record_key_text? */
 bool mr_config_wants_key_text(const struct mr_config *cfg);
 
