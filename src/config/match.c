@@ -84,7 +84,8 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
     size_t key_score = 0, delete_score = 0, policy_score = 0, missing_score = 0;
 
     *out = (struct mr_table_settings){.key_mode = MR_KEY_RECORD,
-                                      .delete_mode = MR_DELETE_HARD,
+                                      .delete_mode = cfg->unwrap_delete != MR_DELETE_UNSET ? cfg->unwrap_delete : MR_DELETE_HARD,
+                                      .tombstones_remove = cfg->tombstones_remove,
                                       .policy = cfg->policy,
                                       .missing = MR_MISSING_NULL};
     for (size_t i = 0; i < cfg->table_count; i++) {

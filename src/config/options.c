@@ -20,6 +20,16 @@ static const struct mr_word evolve_words[] = {
 static const struct mr_word text_invalid_words[] = {
     {"dead_letter", MR_TEXT_DEAD_LETTER}, {"strip", MR_TEXT_STRIP}, {"replace", MR_TEXT_REPLACE}, {NULL, 0}};
 static const struct mr_word array_words[] = {{"json", MR_ARRAY_JSON}, {NULL, 0}};
+static const struct mr_word delete_handling_words[] = {{"drop", MR_DELETES_DROP},
+                                                       {"tombstone", MR_DELETES_TOMBSTONE},
+                                                       {"rewrite", MR_DELETES_REWRITE},
+                                                       {"rewrite-with-tombstone", MR_DELETES_REWRITE_WITH_TOMBSTONE},
+                                                       {"delete-to-tombstone", MR_DELETES_TOMBSTONE},
+                                                       {NULL, 0}};
+static const struct mr_word old_delete_words[] = {
+    {"drop", MR_DELETES_DROP}, {"none", MR_DELETES_TOMBSTONE}, {"rewrite", MR_DELETES_REWRITE}, {NULL, 0}};
+static const struct mr_word name_words[] = {
+    {"none", MR_NAMES_NONE}, {"avro", MR_NAMES_AVRO}, {"avro_unicode", MR_NAMES_AVRO_UNICODE}, {NULL, 0}};
 static const struct mr_word log_format_words[] = {
     {"logfmt", MR_LOG_LOGFMT}, {"json", MR_LOG_JSON}, {NULL, 0}};
 static const struct mr_word log_level_words[] = {{"debug", MR_LOG_DEBUG},
@@ -82,12 +92,38 @@ const struct mr_option mr_options[] = {
      .help_z = "What stands between the names of a flattened column."},
     {"unwrap.array.encoding", MR_OPT_WORD, AT(array_encoding), .words = array_words, .default_z = "json",
      .help_z = "How arrays are stored: as one JSON column."},
+    {"unwrap.delete.tombstone.handling.mode", MR_OPT_WORD, AT(delete_handling), SAID(delete_handling_said),
+     .words = delete_handling_words, .default_z = "tombstone",
+     .help_z = "What a delete does, for all tables. `tombstone`: it removes the row, as `delete: hard`. `drop`: "
+               "nothing, as `delete: ignore`. `rewrite`: it sets `__deleted`, as `delete: soft`. "
+               "`rewrite-with-tombstone`: so does the delete, and the tombstone behind it removes the row. A table "
+               "that says otherwise in `tables` is refused."},
+    {"unwrap.delete.tombstone.handling.mode.rewrite-with-id", MR_OPT_BOOL, AT(rewrite_with_id), .default_z = "false",
+     .help_z = "In the two modes that rewrite, rows of MongoDB that lack their `_id` get it from the message's key. It "
+               "makes a difference where `_id` is not the table's key (`primary_key: record_key_text`, `none`)."},
+    {"unwrap.drop.tombstones", MR_OPT_BOOL, AT(drop_tombstones), SAID(drop_tombstones_said), .default_z = "true",
+     .help_z = "With `unwrap.delete.handling.mode`: the older way to say it. Where one of them is said, it and the other's "
+               "default count, unless `unwrap.delete.tombstone.handling.mode` is said too. `false`: a tombstone "
+               "removes the row."},
+    {"unwrap.delete.handling.mode", MR_OPT_WORD, AT(old_delete_handling), SAID(old_delete_handling_said),
+     .words = old_delete_words, .default_z = "drop",
+     .help_z = "The older way to say what the delete itself does: `drop` nothing, `none` it removes the row, `rewrite` it "
+               "sets `__deleted`."},
     {"unwrap.add.fields", MR_OPT_COMMAS, AT(add_fields), .default_z = "",
      .help_z = "Facts about the event to add as columns, for every format: `op`, `ts_ms`, any field of "
                "`source` (`source.ts_ms`), `topic`, `partition`, `offset`. `name:other` gives a column "
                "another name."},
     {"unwrap.add.fields.prefix", MR_OPT_TEXT, AT(add_fields_prefix), .default_z = "__",
      .help_z = "What the names of the added columns begin with: `source.ts_ms` becomes `__source_ts_ms`."},
+    {"unwrap.add.headers", MR_OPT_COMMAS, AT(add_headers), .default_z = "",
+     .help_z = "Facts about the event to add to the headers of the record where a record is kept: in the dead letters. "
+               "Named like those of `unwrap.add.fields`."},
+    {"unwrap.add.headers.prefix", MR_OPT_TEXT, AT(add_headers_prefix), .default_z = "__",
+     .help_z = "What the names of the added headers begin with."},
+    {"unwrap.field.name.adjustment.mode", MR_OPT_WORD, AT(field_names), .words = name_words, .default_z = "none",
+     .help_z = "How the names of fields become names of columns. `none`: as they are. `avro`: what is not a letter, a digit "
+               "or `_` becomes `_`. `avro_unicode`: that, and `_` itself, becomes `_u` and its code. Names inside the JSON "
+               "columns of MongoDB's documents are adjusted too; names of `unwrap.add.fields` are not."},
     {"unwrap.unavailable.value.placeholder", MR_OPT_TEXT, AT(unavailable_placeholder),
      .default_z = "__debezium_unavailable_value",
      .help_z = "The text that Debezium puts in place of a value that it does not know. The column then "

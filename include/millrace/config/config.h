@@ -7,6 +7,7 @@
 #include <millrace/base/error.h>
 #include <millrace/base/log.h>
 #include <millrace/base/str.h>
+#include <millrace/model/field_name.h>
 #include <millrace/model/type.h>
 
 struct mr_strings {
@@ -46,6 +47,8 @@ enum mr_key_mode {
     MR_KEY_NONE,        /* none: append */
 };
 enum mr_array_encoding { MR_ARRAY_JSON }; /* more with the options of the MongoDB transform */
+/* unwrap.delete.tombstone.handling.mode, and the older unwrap.delete.handling.mode. */
+enum mr_delete_handling { MR_DELETES_DROP, MR_DELETES_TOMBSTONE, MR_DELETES_REWRITE, MR_DELETES_REWRITE_WITH_TOMBSTONE };
 enum mr_start { MR_START_EARLIEST, MR_START_LATEST, MR_START_TIME };
 
 /* Settings for tables whose source name ("db.table", or "table" alone) matches the pattern. `*` and `?` are wildcards;
@@ -90,8 +93,22 @@ struct mr_config {
     bool flatten_struct;
     char *flatten_delimiter;
     enum mr_array_encoding array_encoding;
+    enum mr_delete_handling delete_handling;
+    bool delete_handling_said;
+    bool rewrite_with_id; /* rows of MongoDB that lack their _id get it from the key */
+    enum mr_delete_handling old_delete_handling; /* the older pair; rules in unwrap.c */
+    bool old_delete_handling_said;
+    bool drop_tombstones, drop_tombstones_said;
     char *add_fields;        /* the list as written */
     char *add_fields_prefix; /* "__" */
+    char *add_headers;       /* the same, for dead letters */
+    char *add_headers_prefix;
+    enum mr_name_mode field_names;
+    /* What the settings about deletes come to. */
+    enum mr_delete_mode unwrap_delete; /* of every table; UNSET = nothing was said */
+    bool drops_delete_events;          /* of envelopes; only their tombstones delete */
+    bool drops_tombstones;             /* of envelopes */
+    bool tombstones_remove;            /* a tombstone removes the row even under `delete: soft` */
     char *unavailable_placeholder; /* "__debezium_unavailable_value" */
 
     /* limits on messages */
@@ -141,6 +158,7 @@ struct mr_table_settings {
     enum mr_key_mode key_mode;
     struct mr_strings key_fields; /* borrowed from the configuration */
     enum mr_delete_mode delete_mode;
+    bool tombstones_remove; /* under SOFT */
     enum mr_policy policy;
     enum mr_missing missing;
 };
@@ -176,6 +194,8 @@ void mr_config_print(const struct mr_config *cfg, bool json, struct mr_buf *out)
 /* The reference page (docs/configuration.md) and the part of the man page, from the option table. */
 void mr_config_reference_markdown(struct mr_buf *out);
 void mr_config_reference_man(struct mr_buf *out);
+/* What was said and has no effect beside something else that was said: log it. After the log has been set up. */
+void mr_config_warn(const struct mr_config *cfg);
 /* A URL with its password masked. */
 void mr_config_mask_url(const char *url_z, struct mr_buf *out);
 
