@@ -25,6 +25,7 @@ void mr_config_destroy(struct mr_config *cfg)
 {
     if (!cfg)
         return;
+    mr_config_matched_free(cfg);
     mr_rules_free(cfg);
     for (size_t i = 0; i < mr_option_count; i++) {
         mr_option_free(&mr_options[i], cfg);
@@ -129,6 +130,7 @@ static void complete(struct mr_config *cfg)
         mr_xfree(cfg->kafka_group);
         cfg->kafka_group = mr_xstrdup("millrace");
     }
+    mr_config_matched_init(cfg);
 }
 
 /* ---- Loading ---- */

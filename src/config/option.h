@@ -104,6 +104,10 @@ bool mr_option_parse(const struct mr_option *opt, struct mr_config *cfg, struct 
 void mr_option_set_list(const struct mr_option *opt, struct mr_config *cfg, struct mr_strings list);
 void mr_option_free(const struct mr_option *opt, struct mr_config *cfg);
 
+/* Which rules have held for something; of match.c. */
+void mr_config_matched_init(struct mr_config *cfg);
+void mr_config_matched_free(struct mr_config *cfg);
+
 /* A CONFIG error about an option whose value was accepted by itself, at the place where it was said. `value` is its member in cfg. load.c */
 enum mr_status mr_config_fail(const struct mr_config *cfg, const void *value, struct mr_error *err, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

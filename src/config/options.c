@@ -84,7 +84,96 @@ const struct mr_option mr_options[] = {
 
     {"format", MR_OPT_TEXT, AT(format), .default_z = "auto", .flag_z = "--format",
      .help_z =
-         "Format of the events. `auto` finds it out for each topic; `json` (plain rows) is never guessed."},
+         "Format of the events. `auto` finds it out for each topic; `json` (plain rows) is never guessed. `avro`, `protobuf`, `json_sr`, "
+         "`kafka` and `delimited` say how keys and values are encoded; Debezium's events inside them are recognised. "
+         "`{key: NAME, value: NAME}` says it for each."},
+
+    {"format.key", MR_OPT_TEXT, AT(key_format), .default_z = "",
+     .help_z = "Format of the keys, where it is another than that of the values: `kafka`, `delimited`, `json`, `json_sr`, `avro`, "
+               "`protobuf`, or `none` (keys are not looked at). Without it keys are read as Kafka Connect writes them."},
+    {"format.value", MR_OPT_TEXT, AT(value_format), .default_z = "",
+     .help_z = "Format of the values, where it is another than that of the keys: a name that `format` takes."},
+    {"topics", MR_OPT_PAIRS, AT(topics),
+     .help_z = "Formats of single topics: `NAME: {key: kafka, value: avro, key_columns: \"id BIGINT\"}`. `*` and `?` are wildcards in "
+               "names; the longest name that fits wins, each setting by itself. Settings: `key`, `value`, `key_columns`, "
+               "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, `key_window`, `null_key`, "
+               "`key_value_conflict`."},
+
+    {"key.columns", MR_OPT_COMMAS, AT(key_columns), .default_z = "",
+     .help_z = "Columns of the key, in their order, with their SQL types: `id BIGINT, region STRING`. Types: `BOOLEAN`, `SMALLINT`, `INT`, "
+               "`BIGINT`, `REAL`, `DOUBLE`, `STRING`, `BYTES`, `DECIMAL(p,s)`, `DATE`, `TIME`, `TIMESTAMP`, `UUID`, and for `json`, "
+               "`json_sr`, `avro`, `protobuf` also `ARRAY<…>` and `STRUCT<…>`."},
+    {"key.column.name", MR_OPT_TEXT, AT(key_column_name), .default_z = "", .default_note_z = "`ROWKEY`",
+     .help_z = "Name of the column that a key without names becomes."},
+    {"key.delimiter", MR_OPT_TEXT, AT(key_delimiter), .default_z = "", .default_note_z = "`,`",
+     .help_z = "What separates the fields of a `delimited` key: one character, or `TAB`, or `SPACE`."},
+    {"key.wrap.single", MR_OPT_TEXT, AT(key_wrap_single), .default_z = "auto",
+     .help_z = "Is a `json` key of one column an object? `auto`: it is if it has a member of the column's name. `true`, `false`: always, "
+               "never."},
+    {"key.window", MR_OPT_TEXT, AT(key_window), .default_z = "none",
+     .help_z = "Keys of windowed tables of ksqlDB have the window behind them: `time` (its start) or `session` (its end and start). They "
+               "become the key columns `WINDOWSTART` and `WINDOWEND`."},
+    {"key.value.conflict", MR_OPT_TEXT, AT(key_value_conflict), .default_z = "error",
+     .help_z = "A column that stands in key and value with different content: `error` makes the record a dead letter, `key` and `value` "
+               "take one side. It holds where a key format is named."},
+    {"null.key", MR_OPT_TEXT, AT(null_key), .default_z = "error",
+     .help_z = "A record without key in a table that has one: `error` (a dead letter) or `skip`. It holds where a key format is named."},
+    {"value.columns", MR_OPT_COMMAS, AT(value_columns), .default_z = "",
+     .help_z = "Columns of the values, for `kafka` (one) and `delimited` (all, in their order), with types as in `key.columns`."},
+    {"value.delimiter", MR_OPT_TEXT, AT(value_delimiter), .default_z = "", .default_note_z = "`,`",
+     .help_z = "What separates the fields of a `delimited` value."},
+
+    {"registry.url", MR_OPT_COMMAS, AT(registry.url), .default_z = "", .secret = true,
+     .help_z = "Where the schema registry is, for `avro`, `protobuf` and `json_sr`: `http://host:8081`, several with commas between them. "
+               "With it, `auto` recognises such keys and values too."},
+    {"registry.basic.auth.credentials.source", MR_OPT_TEXT, AT(registry.basic_source), .default_z = "",
+     .default_note_z = "`USER_INFO` where that is set, else `URL`",
+     .help_z = "Where user and password for the registry come from: `URL` (they stand in it), `USER_INFO` "
+               "(`registry.basic.auth.user.info`) or `SASL_INHERIT` (`sasl.username` and `sasl.password` of the Kafka properties)."},
+    {"registry.basic.auth.user.info", MR_OPT_TEXT, AT(registry.basic_user_info), .default_z = "", .secret = true,
+     .help_z = "`user:password` for the registry."},
+    {"registry.bearer.auth.credentials.source", MR_OPT_TEXT, AT(registry.bearer_source), .default_z = "",
+     .help_z = "`STATIC_TOKEN`: the registry is asked with `registry.bearer.auth.token`."},
+    {"registry.bearer.auth.token", MR_OPT_TEXT, AT(registry.bearer_token), .default_z = "", .secret = true,
+     .help_z = "The token for the registry."},
+    {"registry.ssl.ca.location", MR_OPT_TEXT, AT(registry.ca_location), .default_z = "", .default_note_z = "the system's",
+     .help_z = "File of the certificates (PEM) that the registry's certificate is checked against."},
+    {"registry.ssl.certificate.location", MR_OPT_TEXT, AT(registry.certificate_location), .default_z = "",
+     .help_z = "File of our own certificate (PEM), where the registry wants one."},
+    {"registry.ssl.key.location", MR_OPT_TEXT, AT(registry.key_location), .default_z = "",
+     .help_z = "File of its private key (PEM)."},
+    {"registry.ssl.key.password", MR_OPT_TEXT, AT(registry.key_password), .default_z = "", .secret = true,
+     .help_z = "Password of the private key."},
+    {"registry.enable.ssl.certificate.verification", MR_OPT_BOOL, AT(registry.verify), .default_z = "true",
+     .help_z = "Check the registry's certificate."},
+    {"registry.ssl.endpoint.identification.algorithm", MR_OPT_TEXT, AT(registry.endpoint_algorithm), .default_z = "https",
+     .help_z = "`https`: the certificate must be for the host of the URL. `none`: it may be for another."},
+    {"registry.http.connect.timeout.ms", MR_OPT_UINT, AT(registry.connect_timeout_ms), .default_z = "10000", .min = 1,
+     .max = 600000, .help_z = "How long to wait for a connection to the registry, in milliseconds."},
+    {"registry.http.read.timeout.ms", MR_OPT_UINT, AT(registry.read_timeout_ms), .default_z = "20000", .min = 1, .max = 600000,
+     .help_z = "How long to wait for an answer of the registry, in milliseconds."},
+    {"registry.retries.wait.ms", MR_OPT_UINT, AT(registry.retries_wait_ms), .default_z = "1000", .min = 1, .max = 600000,
+     .help_z = "The wait before the first repetition, in milliseconds. It doubles each time."},
+    {"registry.retries.max.wait.ms", MR_OPT_UINT, AT(registry.retries_max_wait_ms), .default_z = "20000", .min = 1, .max = 600000,
+     .help_z = "The longest wait between two repetitions, in milliseconds."},
+    {"registry.missing.id.wait.ms", MR_OPT_UINT, AT(registry.missing_wait_ms), .default_z = "5000", .min = 0, .max = 600000,
+     .help_z = "A registry that has just started may not know its own schemas yet, so an id that it does not know is asked for again "
+               "for so long (in milliseconds) before the record becomes a dead letter. Once that has been in vain, other unknown ids are "
+               "believed at once for a minute."},
+    {"registry.cache.capacity", MR_OPT_UINT, AT(registry.cache_capacity), .default_z = "1000", .min = 16, .max = 1000000,
+     .help_z = "How many schemas are kept. The one not used for the longest goes."},
+    {"registry.proxy", MR_OPT_TEXT, AT(registry.proxy), .default_z = "", .secret = true,
+     .help_z = "A proxy between here and the registry: `http://host:port`."},
+    {"registry.context", MR_OPT_TEXT, AT(registry.context), .default_z = "",
+     .help_z = "The registry's context in which ids are looked up, with its point: `.name`."},
+    {"registry.request.header", MR_OPT_PAIRS, AT(registry.headers),
+     .help_z = "Headers that each request to the registry gets besides: `X-Tenant: a`."},
+    {"registry.ignore.rules", MR_OPT_BOOL, AT(registry.ignore_rules), .default_z = "false",
+     .help_z = "Read data whose schema has rules for encryption all the same: encrypted fields are then loaded as they are."},
+    {"avro.fail.on.trailing.data", MR_OPT_BOOL, AT(avro_fail_on_trailing), .default_z = "true",
+     .help_z = "Bytes behind the Avro data make the record a dead letter. `false` ignores them, as Java's deserializer does."},
+    {"registry.max.retries", MR_OPT_UINT, AT(registry.max_retries), .default_z = "3", .min = 0, .max = 100,
+     .help_z = "How often a request is repeated before the next URL is tried. When no URL answers, the topics wait: no record is skipped."},
 
     {"unwrap.flatten.struct", MR_OPT_BOOL, AT(flatten_struct), .default_z = "true",
      .help_z = "Make columns `a_b` of nested documents. Otherwise a document is one JSON column."},
@@ -198,7 +287,8 @@ const struct mr_option mr_options[] = {
      .help_z = "Stop with exit code 6 when more than this share of the records (counted over at least "
                "1,000) goes to the dead letters. 0 never stops; `backfill` never does."},
     {"shutdown.timeout", MR_OPT_DURATION, AT(shutdown_timeout_ms), .default_z = "30s", .min = 100,
-     .max = HOUR, .help_z = "How long a stop may take to finish the open batch before it is rolled back."},
+     .max = HOUR, .help_z = "How long a stop may take. Half of it is for finishing the batches under way, the rest for rolling back "
+                                "what is not done by then and for leaving the consumer group."},
 
     {"log.format", MR_OPT_WORD, AT(log_format), .words = log_format_words, .default_z = "logfmt",
      .flag_z = "--log-format", .help_z = "Form of the log lines on the standard error output."},
@@ -212,6 +302,13 @@ const size_t mr_option_count = sizeof mr_options / sizeof mr_options[0];
 const struct mr_option_section mr_option_sections[] = {
     {"", "General", ""},
     {"source", "Source", "Exactly one source is read: Kafka or files."},
+    {"format", "Formats", ""},
+    {"topics", NULL, NULL},
+    {"key", NULL, NULL},
+    {"null", NULL, NULL},
+    {"value", NULL, NULL},
+    {"avro", NULL, NULL},
+    {"registry", "Schema registry", "Named as in Confluent's clients."},
     {"unwrap", "Unwrapping events",
      "Named as in Debezium's own transforms; those that add columns work for every format."},
     {"text", "Text and limits", ""},

@@ -69,6 +69,24 @@ struct mr_column_rule {
     enum mr_policy policy; /* types.policies */
 };
 
+/* The schema registry's client; the members are options of the names that Confluent's clients have. Texts are "" where nothing is said. */
+struct mr_registry_config {
+    char *url; /* base URLs, with commas between them; "" = there is no registry */
+    char *basic_source, *basic_user_info;
+    char *bearer_source, *bearer_token;
+    char *ca_location, *certificate_location, *key_location, *key_password;
+    bool verify;
+    char *endpoint_algorithm; /* "https", or "none": the certificate's name does not count */
+    uint32_t connect_timeout_ms, read_timeout_ms;
+    uint32_t max_retries, retries_wait_ms, retries_max_wait_ms;
+    uint32_t missing_wait_ms; /* how long an id that the registry does not know is asked for again */
+    uint32_t cache_capacity;
+    char *proxy;
+    char *context; /* ".name", or "" */
+    bool ignore_rules;
+    struct mr_pairs headers;
+};
+
 struct mr_config {
     char *pipeline; /* name of the positions; default: the group, else "millrace" */
 
@@ -87,7 +105,18 @@ struct mr_config {
     bool file_again;              /* start over */
     bool reset_position;          /* answer to a stored position that is gone */
 
-    char *format; /* "auto", or a decoder's name */
+    char *format; /* "auto", a decoder's name, or an encoding's, which then holds for key and value */
+    char *key_format, *value_format; /* "" = as `format` says */
+    bool avro_fail_on_trailing;
+    char *key_columns, *value_columns; /* declared: "id BIGINT, name STRING"; "" = none */
+    char *key_column_name;             /* of a key without names */
+    char *key_delimiter, *value_delimiter;
+    char *key_wrap_single;             /* "auto", "true", "false" */
+    char *key_window;                  /* "none", "time", "session" */
+    char *null_key;                    /* "error", "skip" */
+    char *key_value_conflict;          /* "error", "key", "value" */
+    struct mr_pairs topics;            /* the same for single topics: "PATTERN.member" → text */
+    struct mr_registry_config registry;
 
     /* unwrap: Debezium's option names */
     bool flatten_struct;
@@ -150,6 +179,7 @@ struct mr_config {
     bool log_values;
 
     struct mr_config_origin *origins; /* where each option came from; config module only */
+    struct mr_config_matched *matched; /* which rules for tables and columns have held for one; config module only */
 };
 
 /* Rules that hold for one table, every member decided (no UNSET). */
@@ -166,6 +196,9 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
 /* Type (kind MR_T_NONE if not set) and policy (UNSET if not set) for a path of a table. */
 void mr_config_column(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
                       struct mr_str path, struct mr_type *type, enum mr_policy *policy);
+/* The rules for tables and columns that none has been looked up by so far, as their keys are written ("tables.shop.orders"): misspelt, or meant for
+ * what has not come. Main thread, as the look-ups are. */
+void mr_config_unmatched(const struct mr_config *cfg, void (*fn)(void *ctx, const char *key_z), void *ctx);
 /* Does any table use record_key_text? */
 bool mr_config_wants_key_text(const struct mr_config *cfg);
 

@@ -5,6 +5,8 @@
 
 #include <millrace/base/str.h>
 
+struct mr_opened;
+
 struct mr_header {
     struct mr_str name;
     struct mr_str value;
@@ -42,6 +44,7 @@ struct mr_record {
     struct mr_str broken_message;
 
     void *owner;          /* the source's own handle on the memory */
+    const struct mr_opened *opened; /* the decoders' own: key and value that are not JSON, opened; NULL elsewhere */
     int64_t epoch;        /* the engine's: under which claim of its partition it was read */
 };
 
