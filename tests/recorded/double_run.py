@@ -18,8 +18,8 @@ from compare import json_equal, parse_instant, parse_json, same, to_decimal  # n
 from documents import flat_leaf, flatten, leaf, rendered, wrapper  # noqa: E402
 from harness import TARGETS, millrace  # noqa: E402
 
-ENVELOPES = os.environ.get("MO_ENV", "debezium-mongodb-envelope,debezium-mongodb-envelope-schema,debezium-mongodb-partial").split(",")
-DEFAULTS = {"array.encoding": os.environ.get("MO_ENC", "array"), "flatten.struct": "false"}  # the transform's, where they are not Millrace's
+ENVELOPES = ["debezium-mongodb-envelope", "debezium-mongodb-envelope-schema", "debezium-mongodb-partial"]
+DEFAULTS = {"array.encoding": "array", "flatten.struct": "false"}  # the transform's, where they are not Millrace's
 WRAP = 2**32 * 1000  # the transform reads the seconds of a timestamp as signed
 # What an operator would set for these collections, for both databases and, since JSON does not tell it, for the transform's output.
 SETTINGS = {'types.policies."shop.types.ref.$id"': "json", 'types.policies."shop.types.ref_$id"': "json"}
@@ -38,7 +38,7 @@ def settings_of(opts, target, more=()):
 
 
 def options(flat):
-    o = {**DEFAULTS, **run_recorded.read(flat, "meta.json")["producer"]["transform_settings"]}; o["array.encoding"] = os.environ.get("MO_ENC", o["array.encoding"]); return o
+    return {**DEFAULTS, **run_recorded.read(flat, "meta.json")["producer"]["transform_settings"]}
 
 
 def load(stream, collections, settings, target):
