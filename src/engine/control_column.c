@@ -222,3 +222,29 @@ enum mr_status mr_control_columns(struct mr_sink *sink, struct mr_str target_sch
     mr_arena_destroy(ar);
     return status;
 }
+
+/* ---- Plans ---- */
+
+static struct mr_str plan_name(struct mr_str table, struct mr_arena *ar)
+{
+    return mr_arena_printf(ar, "millrace_planned:%.*s", MR_STR_FMT(table));
+}
+
+enum mr_status mr_control_plan(struct mr_sink *sink, struct mr_str target_schema, struct mr_str target_table, mr_tracked_column_fn fn,
+                               void *ctx, struct mr_error *err)
+{
+    struct mr_arena *ar = mr_arena_create(0);
+    enum mr_status status = mr_control_columns(sink, target_schema, plan_name(target_table, ar), fn, ctx, err);
+    mr_arena_destroy(ar);
+    return status;
+}
+
+enum mr_status mr_control_plan_save(struct mr_sink *sink, struct mr_str target_schema, struct mr_str target_table,
+                                    const struct mr_tracked_column *const *cols, const uint32_t *index, size_t count,
+                                    struct mr_error *err)
+{
+    struct mr_arena *ar = mr_arena_create(0);
+    enum mr_status status = mr_control_columns_save(sink, target_schema, plan_name(target_table, ar), cols, index, count, err);
+    mr_arena_destroy(ar);
+    return status;
+}

@@ -13,7 +13,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 SUPPORT = os.path.join(HERE, "..", "support")
 sys.path.insert(0, os.path.join(SUPPORT, "py"))
-from harness import MILLRACE, Failure, Postgres, Sqlite, from_env, millrace  # noqa: E402, F401
+from harness import MILLRACE, TARGETS, Failure, Postgres, Sqlite, from_env, millrace  # noqa: E402, F401
 
 ALL = os.environ.get("MILLRACE_ALL_TESTS") == "1"
 HAS_FAULTS = os.environ.get("MILLRACE_TESTED_FAULTS") == "1"

@@ -193,7 +193,7 @@ class MySql:
     def control(self, table, columns):
         if not self.query("SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = %s", (self.schema + "_c", "millrace_" + table)):
             return []
-        columns = re.sub(r"\bpartition\b", "`partition`", columns)
+        columns = re.sub(r'"?\bpartition\b"?', "`partition`", columns)
         return self.query(f"SELECT {columns} FROM `{self.schema}_c`.`millrace_{table}` ORDER BY 1")
 
     def close(self):
