@@ -289,6 +289,21 @@ static void test_rows_without_a_key_are_matched_by_their_content(void **state)
     assert_string_equal(rows_text("SELECT a FROM s.t ORDER BY a"), "1\n3\n10\n");
 }
 
+static void test_rows_without_a_key_are_matched_by_every_character(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (t varchar(10)) CHARACTER SET latin1 COLLATE latin1_swedish_ci");
+    sql("INSERT INTO s.t VALUES ('A'), ('a '), ('\xc3\xa1'), ('a')");
+    struct mr_table *tbl = TABLE("t", {"t", MR_TYPE(MR_T_TEXT)});
+    struct rows *rows = rows_of(tbl);
+    rows->batch.ordered = true;
+    struct mr_value plain[] = {TEXT("a")}, accent[] = {TEXT("\xc3\xa1")}, other[] = {TEXT("b")};
+    add_match(rows, MR_ROW_DELETE_MATCH, plain, plain);
+    add_match(rows, MR_ROW_UPDATE_MATCH, other, accent);
+    apply(rows);
+    assert_string_equal(rows_text("SELECT CONCAT('[', t, ']') FROM s.t ORDER BY HEX(t)"), "[A]\n[a ]\n[b]\n");
+}
+
 /* ---- Other unique indexes ---- */
 
 static void assert_exchange(const char *create_sql)
@@ -694,6 +709,7 @@ int main(void)
         TEST(test_zero_is_a_key_like_any_other),
         TEST(test_an_existing_row_is_reported_and_stays),
         TEST(test_rows_without_a_key_are_matched_by_their_content),
+        TEST(test_rows_without_a_key_are_matched_by_every_character),
         TEST(test_two_rows_exchange_a_unique_value),
         TEST(test_a_taken_unique_value_refuses_the_row_and_changes_no_other),
         TEST(test_rows_that_are_referenced_are_never_deleted_to_come_back),
