@@ -199,9 +199,16 @@ def test_partitions_are_taken_while_the_batches_wait(target):
 # ---- One that sleeps ----
 
 def put_to_sleep(admin, member, in_transaction):
-    """SIGSTOP, between two transactions or in the midst of one."""
-    for _ in range(300):
+    """SIGSTOP, between two transactions or in the midst of one: there the statement waits for a lock, and its answer finds the client asleep."""
+    for _ in range(60):
+        holder = None
+        if in_transaction:
+            holder = threading.Thread(target=hold_lock, args=(admin, 1.5), daemon=True)
+            holder.start()
+            time.sleep(1)
         member.signal(signal.SIGSTOP)
+        if holder:
+            holder.join()
         time.sleep(0.4)
         if admin.has_idle_transaction() == in_transaction:
             return
