@@ -27,8 +27,8 @@ static const char *table_rows(const char *table_z)
     struct mr_buf select = MR_BUF_INIT(1u << 20);
     sql("SET SESSION group_concat_max_len = 1000000");
     snprintf(text, sizeof text,
-             "SELECT CONCAT('SELECT CONCAT_WS('' '', ', GROUP_CONCAT('QUOTE(`', COLUMN_NAME, '`)' ORDER BY COLUMN_NAME SEPARATOR ', '), ') AS r "
-             "FROM flow.%s ORDER BY CAST(r AS BINARY)') FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'flow' AND TABLE_NAME = '%s' "
+             "SELECT CONCAT('SELECT CONCAT_WS('' '', ', GROUP_CONCAT('CAST(QUOTE(`', COLUMN_NAME, '`) AS BINARY)' ORDER BY COLUMN_NAME SEPARATOR ', '), ') AS r "
+             "FROM flow.%s ORDER BY r') FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'flow' AND TABLE_NAME = '%s' "
              "HAVING COUNT(*) > 0", table_z, table_z);
     mr_buf_append_z(&select, rows_text(text));
     const char *found = select.len > 0 ? rows_text(mr_buf_z(&select)) : "";
