@@ -45,6 +45,11 @@ enum mr_key_mode {
     MR_KEY_FIELDS,      /* a list of value fields (source paths) */
     MR_KEY_NONE,        /* none: append */
 };
+enum mr_zero_date { MR_ZERO_DATE_NULL, MR_ZERO_DATE_ERROR };
+enum mr_name_case { MR_NAMES_PRESERVE, MR_NAMES_LOWER, MR_NAMES_UPPER };
+enum mr_canal_image { MR_CANAL_STANDARD, MR_CANAL_DTS_LEGACY };
+enum mr_canal_enum { MR_CANAL_INDEX, MR_CANAL_LABEL };
+enum mr_canal_sqltype { MR_CANAL_JDBC, MR_CANAL_DTS };
 enum mr_array_encoding { MR_ARRAY_JSON }; /* more with the options of the MongoDB transform */
 enum mr_start { MR_START_EARLIEST, MR_START_LATEST, MR_START_TIME };
 
@@ -93,6 +98,16 @@ struct mr_config {
     char *add_fields;        /* the list as written */
     char *add_fields_prefix; /* "__" */
     char *unavailable_placeholder; /* "__debezium_unavailable_value" */
+
+    /* what the messages of some producers do not say */
+    char *source_time_zone;        /* of texts that denote an instant without a zone: a name, or an offset */
+    enum mr_zero_date zero_date;   /* 0000-00-00 and its like */
+    enum mr_name_case name_case;   /* of the source's table and column names */
+    bool tinyint1_as_bool;
+    enum mr_canal_image canal_image;
+    enum mr_canal_enum canal_enum;
+    enum mr_canal_sqltype canal_sqltype;
+    bool maxwell_missing_is_null;
 
     /* limits on messages */
     uint32_t max_depth;        /* nesting of JSON */
