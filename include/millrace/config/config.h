@@ -68,6 +68,7 @@ struct mr_table_rule {
 struct mr_column_rule {
     char *name;
     struct mr_type type;   /* types.columns */
+    uint32_t fixed_bytes;  /* of binary(n); else 0 */
     enum mr_policy policy; /* types.policies */
 };
 
@@ -163,6 +164,8 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
 /* Type (kind MR_T_NONE if not set) and policy (UNSET if not set) for a path of a table. */
 void mr_config_column(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
                       struct mr_str path, struct mr_type *type, enum mr_policy *policy);
+/* n where the path's type is set as binary(n), else 0. */
+uint32_t mr_config_fixed_bytes(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path);
 /* Does any table use record_key_text? */
 bool mr_config_wants_key_text(const struct mr_config *cfg);
 
