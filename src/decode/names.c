@@ -45,7 +45,7 @@ static uint32_t upper(uint32_t c)
 
 struct mr_str mr_name_spelled(const struct mr_config *cfg, struct mr_str name, struct mr_arena *ar)
 {
-    if (cfg->name_case == MR_NAMES_PRESERVE || name.len == 0)
+    if (cfg->name_case == MR_CASE_PRESERVE || name.len == 0)
         return name;
     /* A pair may differ in length (Ɐ); two bytes more for each is ample for those above. */
     char *out = mr_arena_alloc(ar, name.len * 2 + 4);
@@ -57,7 +57,7 @@ struct mr_str mr_name_spelled(const struct mr_config *cfg, struct mr_str name, s
             out[n++] = name.ptr[0];
             len = 1;
         } else {
-            n += mr_utf8_encode(cfg->name_case == MR_NAMES_LOWER ? lower(c) : upper(c), out + n);
+            n += mr_utf8_encode(cfg->name_case == MR_CASE_LOWER ? lower(c) : upper(c), out + n);
         }
         name = mr_str_of(name.ptr + len, name.len - len);
     }
