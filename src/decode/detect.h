@@ -45,4 +45,8 @@ bool mr_detect_is_text(const struct mr_record *rec);
 const char *mr_detect_foreign(struct mr_connect *cn, const struct mr_record *rec,
                               const struct mr_shape *shape, struct mr_arena *ar);
 
+/* The signs by which a record was taken for a format, in words; NULL for one that tells nothing of rows. */
+struct mr_str mr_detect_explain(struct mr_connect *cn, const struct mr_record *rec, const char *format_z, bool is_sure,
+                                struct mr_arena *ar);
+
 #endif
