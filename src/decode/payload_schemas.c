@@ -1,6 +1,8 @@
 /* Schemas by id. See payload_schemas.h. */
 #include "payload_schemas.h"
 
+#include "json_schema.h"
+
 #include <stdio.h>
 
 #include <millrace/base/encode.h>
@@ -73,19 +75,20 @@ struct build {
     struct mr_payload_schema *schema;
     struct mr_map *seen; /* names of references */
     struct mr_arena *ar; /* replies */
+    struct mr_json_schema *json;
 };
 
 /* A schema's text, after those that it refers to. `name` is what a reference calls it; "" = the root. */
 static enum mr_status add_text(struct build *b, const struct mr_schema_reply *reply, struct mr_str name, struct mr_error *err)
 {
-    (void)name;
     if (reply->type != b->schema->type)
         return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "a %s schema refers to one of another kind", mr_schema_type_name(b->schema->type));
     switch (reply->type) {
     case MR_SCHEMA_AVRO:
         return mr_avro_schema_parse(b->schema->avro, reply->text, err);
-    case MR_SCHEMA_PROTOBUF:
     case MR_SCHEMA_JSON:
+        return mr_json_schema_add(b->json, name, reply->text, err);
+    case MR_SCHEMA_PROTOBUF:
         break;
     }
     return mr_fail_data(err, MR_CODE_UNSUPPORTED_SCHEMA, "schemas of this kind cannot be read");
@@ -134,12 +137,17 @@ static enum mr_status compile(struct mr_payload_schemas *s, const struct mr_fram
     e->schema.type = reply.type;
     if (reply.type == MR_SCHEMA_AVRO)
         e->schema.avro = mr_avro_schema_create();
+    if (reply.type == MR_SCHEMA_JSON)
+        b.json = mr_json_schema_create(e->schema.ar);
     MR_TRY_DONE(add(&b, &reply, MR_STR(""), 0, err));
     if (reply.type == MR_SCHEMA_AVRO)
         e->schema.connect = mr_avro_connect(e->schema.avro);
+    if (reply.type == MR_SCHEMA_JSON)
+        e->schema.connect = mr_json_schema_connect(b.json, s->cfg->json_schema_formats);
     if (e->schema.connect->kind != MR_C_STRUCT || e->schema.connect->type.kind != MR_T_NONE)
         e->schema.bare_row = bare_row(e->schema.connect, e->schema.ar);
 done:
+    mr_json_schema_destroy(b.json);
     mr_arena_destroy(b.ar);
     mr_map_destroy(b.seen, NULL);
     if (status == MR_E_DATA && !frame->is_guid && strcmp(err != NULL ? err->code : "", MR_CODE_UNKNOWN_SCHEMA) != 0)
