@@ -116,6 +116,18 @@ static enum mr_status open_avro(struct mr_payloads *p, enum mr_connect_side side
     return MR_OK;
 }
 
+static enum mr_status open_protobuf(struct mr_payloads *p, enum mr_connect_side side, const struct mr_payload_schema *schema,
+                                    struct mr_str bytes, struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
+{
+    struct mr_json_build *b = &p->build[side];
+    struct mr_proto_message *msg;
+    MR_TRY(mr_proto_message_of(schema->proto, &bytes, &msg, err));
+    mr_json_build_reset(b);
+    MR_TRY(mr_proto_read(msg, bytes, p->cfg->text_invalid != MR_TEXT_DEAD_LETTER, b, err));
+    out->schema = mr_proto_connect(schema->proto, msg);
+    return mr_json_build_finish(b, ar, &out->doc, err);
+}
+
 static enum mr_status open_json(struct mr_payloads *p, enum mr_connect_side side, const struct mr_payload_schema *schema,
                                 struct mr_str bytes, struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
 {
@@ -161,7 +173,8 @@ static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload
         MR_TRY(open_json(p, side, schema, frame.payload, ar, out, err));
         break;
     case MR_SCHEMA_PROTOBUF:
-        return mr_fail_data(err, MR_CODE_UNSUPPORTED_SCHEMA, "Protobuf cannot be read");
+        MR_TRY(open_protobuf(p, side, schema, frame.payload, ar, out, err));
+        break;
     }
     out->is_wrapped = true;
     out->root = 0;

@@ -53,6 +53,7 @@ static void entry_destroy(void *ptr)
     if (e == NULL)
         return;
     mr_avro_schema_destroy(e->schema.avro);
+    mr_proto_destroy(e->schema.proto);
     mr_arena_destroy(e->schema.ar);
     mr_xfree(e->failed);
     mr_xfree(e);
@@ -89,9 +90,9 @@ static enum mr_status add_text(struct build *b, const struct mr_schema_reply *re
     case MR_SCHEMA_JSON:
         return mr_json_schema_add(b->json, name, reply->text, err);
     case MR_SCHEMA_PROTOBUF:
-        break;
+        return mr_proto_add(b->schema->proto, name, reply->text, err);
     }
-    return mr_fail_data(err, MR_CODE_UNSUPPORTED_SCHEMA, "schemas of this kind cannot be read");
+    return mr_fail(err, MR_E_BUG, "a schema of no kind");
 }
 
 static enum mr_status add(struct build *b, const struct mr_schema_reply *reply, struct mr_str name, unsigned depth,
@@ -137,6 +138,8 @@ static enum mr_status compile(struct mr_payload_schemas *s, const struct mr_fram
     e->schema.type = reply.type;
     if (reply.type == MR_SCHEMA_AVRO)
         e->schema.avro = mr_avro_schema_create();
+    if (reply.type == MR_SCHEMA_PROTOBUF)
+        e->schema.proto = mr_proto_create();
     if (reply.type == MR_SCHEMA_JSON)
         b.json = mr_json_schema_create(e->schema.ar);
     MR_TRY_DONE(add(&b, &reply, MR_STR(""), 0, err));
@@ -144,7 +147,9 @@ static enum mr_status compile(struct mr_payload_schemas *s, const struct mr_fram
         e->schema.connect = mr_avro_connect(e->schema.avro);
     if (reply.type == MR_SCHEMA_JSON)
         e->schema.connect = mr_json_schema_connect(b.json, s->cfg->json_schema_formats);
-    if (e->schema.connect->kind != MR_C_STRUCT || e->schema.connect->type.kind != MR_T_NONE)
+    if (reply.type == MR_SCHEMA_PROTOBUF)
+        MR_TRY_DONE(mr_proto_link(e->schema.proto, err));
+    else if (e->schema.connect->kind != MR_C_STRUCT || e->schema.connect->type.kind != MR_T_NONE)
         e->schema.bare_row = bare_row(e->schema.connect, e->schema.ar);
 done:
     mr_json_schema_destroy(b.json);

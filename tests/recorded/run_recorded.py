@@ -41,7 +41,8 @@ SETTINGS = {
     },
 }
 SETTINGS.update({"json-sr-rows": {"format": "json_sr", "unwrap.flatten.struct": "false"},
-                 "protobuf-rows": {"format": "protobuf", "unwrap.flatten.struct": "false"}})
+                 "protobuf-rows": {"format": "protobuf", "unwrap.flatten.struct": "false",
+                                   "tables.pb.deep.primary_key": "[id]"}})  # its keys are of the values' own type
 STREAMS = ["debezium-mysql-shop", "debezium-mysql-types", "debezium-mysql-types-plain", "debezium-mysql-types-modes", "debezium-mysql-types-iso",
            "debezium-mysql-ddl", "debezium-mysql-flat", "debezium-mysql-flat-drop", "debezium-mysql-minimal", "debezium-mariadb-shop",
            "debezium-mongodb-envelope", "debezium-mongodb-flat-rewrite", "debezium-mariadb-avro", "debezium-mariadb-avro-flat",
