@@ -53,7 +53,7 @@ def parse_instant(text):
     return us
 
 
-TIME = re.compile(r"^(-)?(\d{1,4}):(\d\d):(\d\d)(?:\.(\d{1,6}))?$")
+TIME = re.compile(r"^(-)?(\d{1,12}):(\d\d):(\d\d)(?:\.(\d{1,6}))?$")
 INTERVAL_DAYS = re.compile(r"^(?:(-?\d+) days? ?)?(.*)$")
 
 
