@@ -161,6 +161,8 @@ static bool same_value(struct mr_value a, struct mr_value b)
     case MR_V_BITS:
     case MR_V_JSON:
         return mr_str_eq(mr_value_str(a), mr_value_str(b));
+    case MR_V_ARRAY:
+        return mr_str_eq(mr_value_array(a)->json, mr_value_array(b)->json);
     case MR_V_BOOL:
     case MR_V_INT:
     case MR_V_DATE:

@@ -51,7 +51,11 @@ enum mr_name_case { MR_CASE_PRESERVE, MR_CASE_LOWER, MR_CASE_UPPER };
 enum mr_canal_image { MR_CANAL_STANDARD, MR_CANAL_DTS_LEGACY };
 enum mr_canal_enum { MR_CANAL_INDEX, MR_CANAL_LABEL };
 enum mr_canal_sqltype { MR_CANAL_JDBC, MR_CANAL_DTS };
-enum mr_array_encoding { MR_ARRAY_JSON }; /* more with the options of the MongoDB transform */
+enum mr_array_encoding {
+    MR_ARRAY_JSON,     /* one JSON column */
+    MR_ARRAY_ARRAY,    /* of one scalar type: the target's own array; else JSON */
+    MR_ARRAY_DOCUMENT, /* a document with the members _0, _1, … */
+};
 /* unwrap.delete.tombstone.handling.mode, and the older unwrap.delete.handling.mode. */
 enum mr_delete_handling { MR_DELETES_DROP, MR_DELETES_TOMBSTONE, MR_DELETES_REWRITE, MR_DELETES_REWRITE_WITH_TOMBSTONE };
 enum mr_start { MR_START_EARLIEST, MR_START_LATEST, MR_START_TIME };
