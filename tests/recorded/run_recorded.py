@@ -41,10 +41,13 @@ SETTINGS = {
         'types.policies."shop.types.ref_$id"': "json",
     },
 }
+SETTINGS.update({"json-sr-rows": {"format": "json_sr", "unwrap.flatten.struct": "false"},
+                 "protobuf-rows": {"format": "protobuf", "unwrap.flatten.struct": "false",
+                                   "tables.pb.deep.primary_key": "[id]"}})  # its keys are of the values' own type
 STREAMS = ["debezium-mysql-shop", "debezium-mysql-types", "debezium-mysql-types-plain", "debezium-mysql-types-modes", "debezium-mysql-types-iso",
            "debezium-mysql-ddl", "debezium-mysql-flat", "debezium-mysql-flat-drop", "debezium-mysql-minimal", "debezium-mariadb-shop",
            "debezium-mongodb-envelope", "debezium-mongodb-flat-rewrite", "canal-shop", "canal-partitioned", "canal-types", "canal-types-mysql", "canal-ddl",
-           "canal-unicode-db", "debezium-mariadb-avro", "debezium-mariadb-avro-flat"]
+           "canal-unicode-db", "debezium-mariadb-avro", "debezium-mariadb-avro-flat", "json-sr-rows", "protobuf-rows"]
 BYTES_AS = {"debezium-mysql-types-modes": "hex"}  # how a stream without a bytes type spells bytes; else base64
 NO_ROW = "no such row"
 # Columns that came to be with a default: the server gave it to the rows it had without an event. Millrace makes no defaults, so they hold NULL.
@@ -313,8 +316,34 @@ def limits_of(limits, target, stream):
     return out
 
 
+def relational_type(said):
+    """Types of JSON Schema and of Protobuf as the server's type whose values are spelled the same way."""
+    words = {"integer": "bigint", "number": "double", "string": "text", "boolean": "tinyint(1)", "int32": "int", "sint32": "int", "sfixed32": "int",
+             "uint32": "int unsigned", "fixed32": "int unsigned", "int64": "bigint", "sint64": "bigint", "sfixed64": "bigint",
+             "uint64": "bigint unsigned", "fixed64": "bigint unsigned", "float": "float", "double": "double", "bool": "tinyint(1)",
+             "bytes": "blob", "enum": "text", "google.protobuf.Timestamp": "timestamp(6)", "google.protobuf.Int64Value": "bigint",
+             "google.protobuf.StringValue": "text", "google.protobuf.Duration": "duration"}
+    if said.startswith("{"):
+        schema = json.loads(said)
+        if "oneOf" in schema:
+            schema = next(s for s in schema["oneOf"] if s.get("type") != "null")
+        kind = schema.get("type", "string" if "enum" in schema else "object")
+        kind = next(k for k in kind if k != "null") if isinstance(kind, list) else kind
+        title = schema.get("title", "").split(".")[-1]
+        named = {"Decimal": "decimal(30,10)", "Date": "date", "Timestamp": "timestamp(3)"}.get(title)
+        if named or schema.get("connect.type") == "bytes":
+            return named or "blob"
+        return "json" if kind in ("object", "array") else {**words, "integer": "int" if schema.get("connect.type") == "int32" else "bigint"}[kind]
+    for prefix in ("optional ", "oneof "):
+        said = said[len(prefix):] if said.startswith(prefix) else said
+    return words.get(said, said if "(" in said and not said.startswith("map") else "json")
+
+
 def run(stream, source, target):
     final, meta = read(stream, "final.json"), read(stream, "meta.json")
+    if stream in ("json-sr-rows", "protobuf-rows"):
+        for table in final["tables"].values():
+            table["columns"] = [[n, relational_type(t)] for n, t in table["columns"]]
     with open(os.path.join(HERE, "cannot_hold.json"), encoding="utf-8") as f:
         limits = limits_of(json.load(f), target, stream)
     (load_file if source == "file" else load_kafka)(stream, target)
