@@ -114,6 +114,8 @@ def is_option(program, key):
     parts = key.split(".")
     if parts[0] not in program.roots or key.endswith((".md", ".c", ".h", ".py", ".sql", ".yaml", ".def")):
         return False
+    if parts[0] in ("key", "value") and parts[1] == "converter":  # Kafka Connect's
+        return False
     return parts[0] != "source" or parts[1] in SOURCE_GROUPS
 
 
