@@ -180,6 +180,42 @@ def test_every_scalar_goes_in_bulk_and_alone_alike(cls):
     equal(seen[0], seen[1])
 
 
+def test_positions_reach_the_columns_of_elements(cls):
+    first = {"_id": 1, "items": [{"sku": "a", "price": 1}, {"sku": "b", "price": 2}, {"sku": "c", "price": 3}], "m": {"2": "two", "x": 1}, "t": ["p", "q"]}
+    with Pipe(cls, "unwrap.array.encoding=document") as p:
+        p.load(first)
+        p.load((1, {"updatedFields": json.dumps({"items.1.price": 20, "m.2": "zwei", "t.0": "P"}), "removedFields": ["items.0.sku"], "truncatedArrays": None}))
+        row = p.rows()[1]
+        equal([str(row[c]) for c in ("items__0_price", "items__1_price", "items__1_sku", "m_2", "t__0", "t__1")], ["1", "20", "b", "zwei", "P", "q"])
+        equal(row["items__0_sku"], None)
+        p.load((1, {"updatedFields": json.dumps({"items.0": {"price": 9}, "t.2": "r"}), "removedFields": None, "truncatedArrays": [{"field": "items", "size": 2}]}))
+        row = p.rows()[1]
+        equal([str(row[c]) for c in ("items__0_price", "items__1_price", "t__2")], ["9", "20", "r"])
+        equal([row[c] for c in ("items__2_price", "items__2_sku", "items__0_sku")], [None, None, None])
+        p.load((1, {"updatedFields": json.dumps({"items": [{"sku": "z"}]}), "removedFields": None}))
+        row = p.rows()[1]
+        equal(row["items__0_sku"], "z")
+        equal([row[c] for c in ("items__0_price", "items__1_price", "items__1_sku")], [None, None, None])
+        equal(p.why(), [])
+        p.load((1, {"updatedFields": json.dumps({"unknown.0": 1})}), (1, {"updatedFields": "{}", "truncatedArrays": [{"field": "m", "size": 1}]}),
+               (1, {"updatedFields": json.dumps({"t.0.1": 1})}))
+        equal(p.dead(), ["unsupported"] * 3)
+        assert "unknown__0" not in p.rows()[1] and "unknown_0" not in p.rows()[1]
+        equal(sorted(p.rows()), [1])
+
+
+def test_positions_in_one_column_are_refused(cls):
+    for encoding in ("array", "json"):
+        with Pipe(cls, f"unwrap.array.encoding={encoding}") as p:
+            p.load({"_id": 1, "a": [1, 2, 3], "k": "old"})
+            p.load((1, {"updatedFields": json.dumps({"a.1": 20, "k": "new"})}), (1, {"updatedFields": "{}", "truncatedArrays": [{"field": "a", "size": 1}]}))
+            equal(p.dead(), ["unsupported", "unsupported"])
+            equal(p.column("a")[1], [1, 2, 3])
+            p.load((1, {"updatedFields": json.dumps({"a": [7]}), "removedFields": ["k"]}))
+            equal(p.column("a")[1], [7])
+            equal(p.rows()[1]["k"], None)
+
+
 def test_large_arrays_arrive_whole(cls):
     with Pipe(cls, "unwrap.array.encoding=array") as p:
         many, long = list(range(100000)), ["x" * 1000] * 8000
