@@ -2,6 +2,7 @@
 #include "meta.h"
 
 #include <millrace/base/mem.h>
+#include <millrace/base/time.h>
 
 enum where { FROM_RECORD, FROM_ENVELOPE, FROM_STRUCT };
 
@@ -297,9 +298,51 @@ struct mr_fields mr_meta_headers(const struct mr_meta *meta, struct mr_connect *
     return mr_field_list_get(&list);
 }
 
+static void append_text(struct mr_buf *out, const char *name_z, struct mr_str text)
+{
+    if (text.len == 0)
+        return;
+    mr_buf_printf(out, "%s\"%s\":", out->data[out->len - 1] == '{' ? "" : ",", name_z);
+    mr_buf_append_json(out, text);
+}
+
+static void append_number(struct mr_buf *out, const char *name_z, int64_t n)
+{
+    if (n != INT64_MIN)
+        mr_buf_printf(out, "%s\"%s\":%lld", out->data[out->len - 1] == '{' ? "" : ",", name_z, (long long)n);
+}
+
+/* As the envelope that Debezium would have written, so that each name is found where it always is. */
+struct mr_fields mr_meta_of_facts(const struct mr_meta *meta, struct mr_connect *cn, const struct mr_record *rec,
+                                  const struct mr_meta_facts *facts, struct mr_arena *ar)
+{
+    if (meta->fields.count == 0)
+        return (struct mr_fields){0};
+    struct mr_buf text = MR_BUF_INIT(1u << 20);
+    mr_buf_append_char(&text, '{');
+    append_text(&text, "op", facts->op);
+    append_number(&text, "ts_ms", facts->produced_ms);
+    mr_buf_append_z(&text, text.len == 1 ? "\"source\":{" : ",\"source\":{");
+    append_text(&text, "db", facts->database);
+    append_text(&text, "table", facts->table);
+    append_text(&text, "gtid", facts->gtid);
+    append_text(&text, "txId", facts->tx_id);
+    append_number(&text, "ts_ms", facts->source_us == INT64_MIN ? INT64_MIN : mr_floor_div(facts->source_us, 1000));
+    mr_buf_append_z(&text, "}}");
+    struct mr_str copy = mr_arena_copy(ar, mr_buf_str(&text));
+    mr_buf_free(&text);
+
+    struct mr_json_doc doc;
+    struct mr_shape shape;
+    if (mr_json_parse_arena(cn->inner_reader, copy, ar, &doc, NULL) != MR_OK)
+        return mr_meta_fields(meta, cn, rec, NULL, NULL, facts->op, ar);
+    mr_shape_of(&doc, 0, ar, &shape);
+    return mr_meta_fields(meta, cn, rec, &shape, NULL, facts->op, ar);
+}
+
 void mr_meta_override(const struct mr_fields *meta, struct mr_fields *fields)
 {
-    if (meta->count == 0)
+    if (meta->fields.count == 0)
         return;
     struct mr_field *items = (struct mr_field *)(uintptr_t)fields->items;
     size_t kept = 0;
