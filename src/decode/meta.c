@@ -342,7 +342,7 @@ struct mr_fields mr_meta_of_facts(const struct mr_meta *meta, struct mr_connect 
 
 void mr_meta_override(const struct mr_fields *meta, struct mr_fields *fields)
 {
-    if (meta->fields.count == 0)
+    if (meta->count == 0)
         return;
     struct mr_field *items = (struct mr_field *)(uintptr_t)fields->items;
     size_t kept = 0;
