@@ -53,11 +53,11 @@ static enum mr_status create(const struct mr_config *cfg, struct mr_decoder **ou
 
 /* ---- Changes of rows ---- */
 
-struct mr_fields mr_canal_meta(struct mr_canal_message *m, const struct mr_relation *relation, struct mr_str op)
+void mr_canal_meta(struct mr_canal_message *m, struct mr_str op, struct mr_change *ev)
 {
-    struct mr_meta_facts facts = {.op = op, .database = relation->database, .table = relation->table, .gtid = m->gtid,
+    struct mr_meta_facts facts = {.op = op, .database = ev->relation.database, .table = ev->relation.table, .gtid = m->gtid,
                                   .tx_id = m->tx_id, .source_us = m->source_us, .produced_ms = m->produced_ms};
-    return mr_meta_of_facts(m->cl->meta, m->cl->cn, m->rec, &facts, m->ar);
+    mr_meta_of_facts(m->cl->meta, m->cl->cn, m->rec, &facts, m->ar, ev);
 }
 
 static struct mr_change *new_row(struct mr_canal_message *m, enum mr_op op)
@@ -67,7 +67,7 @@ static struct mr_change *new_row(struct mr_canal_message *m, enum mr_op op)
     ev->relation = m->relation;
     ev->source_us = m->source_us;
     ev->tx_id = m->tx_id;
-    ev->meta = mr_canal_meta(m, &m->relation, m->op);
+    mr_canal_meta(m, m->op, ev);
     return ev;
 }
 

@@ -69,8 +69,8 @@ enum mr_status mr_canal_old(struct mr_canal_message *m, uint32_t node, const str
 enum mr_status mr_canal_key(struct mr_canal_message *m, const struct mr_fields *image, struct mr_change *ev,
                             struct mr_error *err) MR_MUST_CHECK;
 
-/* The metadata columns of a change of that relation. */
-struct mr_fields mr_canal_meta(struct mr_canal_message *m, const struct mr_relation *relation, struct mr_str op);
+/* The metadata columns of a change whose relation is set. */
+void mr_canal_meta(struct mr_canal_message *m, struct mr_str op, struct mr_change *ev);
 
 /* ---- canal_ddl.c ---- */
 

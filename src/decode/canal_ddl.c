@@ -98,7 +98,7 @@ static enum mr_status emit_targets(struct mr_canal_message *m, struct mr_str sql
         }
         ev->relation = resolved(m, t->name, session);
         if (stmt->is_truncate)
-            ev->meta = mr_canal_meta(m, &ev->relation, MR_STR("t"));
+            mr_canal_meta(m, MR_STR("t"), ev);
         MR_TRY(m->emit(m->ctx, ev, err));
     }
     return MR_OK;

@@ -298,7 +298,7 @@ static struct mr_change *new_change(struct message *m, enum mr_op op, const char
         return ev;
     struct mr_meta_facts facts = {.op = mr_str_z(op_z), .database = m->relation.database, .table = m->relation.table,
                                   .gtid = text_of(m, "gtid"), .tx_id = ev->tx_id, .source_us = ev->source_us, .produced_ms = INT64_MIN};
-    ev->meta = mr_meta_of_facts(m->dec->meta, m->dec->cn, m->rec, &facts, m->ar);
+    mr_meta_of_facts(m->dec->meta, m->dec->cn, m->rec, &facts, m->ar, ev);
     return ev;
 }
 

@@ -37,8 +37,9 @@ struct mr_meta_facts {
     int64_t source_us;       /* source.ts_ms: when it happened */
     int64_t produced_ms;     /* ts_ms: when the producer wrote it */
 };
-struct mr_fields mr_meta_of_facts(const struct mr_meta *meta, struct mr_connect *cn, const struct mr_record *rec,
-                                  const struct mr_meta_facts *facts, struct mr_arena *ar);
+/* Sets the change's meta and headers. */
+void mr_meta_of_facts(const struct mr_meta *meta, struct mr_connect *cn, const struct mr_record *rec,
+                      const struct mr_meta_facts *facts, struct mr_arena *ar, struct mr_change *ev);
 
 /* Metadata wins over a field of the same name: take those out of `fields` (whose items are in the arena and nobody else's yet). */
 void mr_meta_override(const struct mr_fields *meta, struct mr_fields *fields);
