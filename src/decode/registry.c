@@ -12,6 +12,7 @@ const struct mr_decoder_ops *const mr_decoders[] = {
     &mr_decoder_json,
     &mr_decoder_canal,
     &mr_decoder_maxwell,
+    &mr_decoder_dts,
     NULL,
 };
 

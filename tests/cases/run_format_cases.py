@@ -19,8 +19,8 @@ sys.path.insert(0, os.path.join(HERE, "..", "support", "py"))
 from compare import Cell, same  # noqa: E402
 from harness import TARGETS, millrace  # noqa: E402
 
-FOLDERS = ["canal", "maxwell"]
-FORMATS = {"canal": "canal", "maxwell": "maxwell", "auto": None}
+FOLDERS = ["canal", "maxwell", "dts"]
+FORMATS = {"canal": "canal", "maxwell": "maxwell", "dts-avro": "dts-avro", "auto": None}
 KEEP = "kept_by_a_partial_row"
 TYPE_WORDS = {"set": "text", "geometry": "text"}  # Maxwell's sets become text, its geometries are well-known text
 
