@@ -126,7 +126,7 @@ bool mr_detect_is_text(const struct mr_record *rec)
     struct mr_str text = mr_str_trim(rec->value);
     if (mr_str_starts(text, MR_STR("\xef\xbb\xbf")))
         text = mr_str_trim(mr_str_of(text.ptr + 3, text.len - 3));
-    return text.len == 0 || strchr("{[\"ntf-0123456789", text.ptr[0]) != NULL;
+    return text.len == 0 || (text.ptr[0] != '\0' && strchr("{[\"ntf-0123456789", text.ptr[0]) != NULL);
 }
 
 /* Canal's rows are lists, Maxwell's are objects. */

@@ -372,11 +372,8 @@ static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec
 /* A strict reading to the last byte; nothing that is framed for a registry passes it. */
 static int sniff(struct mr_decoder *dec, const struct mr_record *rec, struct mr_arena *ar)
 {
-    struct mr_dts_record in;
     (void)dec;
-    if (!rec->has_value || mr_detect_is_text(rec))
-        return 0;
-    return mr_dts_read(rec->value, ar, &in, NULL) == MR_OK ? MR_SNIFF_DTS : 0;
+    return rec->has_value && !mr_detect_is_text(rec) && mr_dts_is(rec->value, ar) ? MR_SNIFF_DTS : 0;
 }
 
 const struct mr_decoder_ops mr_decoder_dts = {

@@ -114,6 +114,9 @@ struct mr_dts_record {
 enum mr_status mr_dts_read(struct mr_str datum, struct mr_arena *ar, struct mr_dts_record *out, struct mr_error *err)
     MR_MUST_CHECK;
 
+/* Is it one? By reading it to its last byte. */
+bool mr_dts_is(struct mr_str datum, struct mr_arena *ar);
+
 struct mr_dts_reader {
     const struct mr_config *cfg;
     struct mr_json_reader *json;

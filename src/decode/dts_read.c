@@ -360,3 +360,9 @@ enum mr_status mr_dts_read(struct mr_str datum, struct mr_arena *ar, struct mr_d
     MR_TRY(check_length(out, &out->before, "before", err));
     return check_length(out, &out->after, "after", err);
 }
+
+bool mr_dts_is(struct mr_str datum, struct mr_arena *ar)
+{
+    struct mr_dts_record in;
+    return mr_dts_read(datum, ar, &in, NULL) == MR_OK;
+}
