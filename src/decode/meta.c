@@ -1,6 +1,7 @@
 /* Metadata columns. See meta.h. */
 #include "meta.h"
 
+#include <millrace/base/log.h>
 #include <millrace/base/mem.h>
 
 enum where { FROM_RECORD, FROM_ENVELOPE, FROM_STRUCT };
@@ -297,6 +298,17 @@ struct mr_fields mr_meta_headers(const struct mr_meta *meta, struct mr_connect *
     return mr_field_list_get(&list);
 }
 
+/* A value of the row is lost for the name that was asked for: said once, since it happens in every row. Main thread only, as all of this. */
+static void warn_hidden(const struct mr_field *field)
+{
+    static bool is_told;
+    if (is_told || field->value.tag <= MR_V_NULL)
+        return;
+    is_told = true;
+    mr_log(MR_LOG_WARN, "a field of the row has the name of an added column and gives way; unwrap.add.fields.prefix or a new name (op:NAME) keeps both",
+           MR_KV_STR("field", field->path));
+}
+
 void mr_meta_override(const struct mr_fields *meta, struct mr_fields *fields)
 {
     if (meta->count == 0)
@@ -309,6 +321,8 @@ void mr_meta_override(const struct mr_fields *meta, struct mr_fields *fields)
             is_hidden = mr_str_eq(meta->items[m].path, items[i].path);
         if (!is_hidden)
             items[kept++] = items[i];
+        else
+            warn_hidden(&items[i]);
     }
     fields->count = kept;
 }

@@ -190,8 +190,7 @@ static void add_headers(struct mr_record *rec, const struct mr_change *ev, struc
         mr_buf_clear(&text);
         if (!headers[i].is_null)
             mr_value_append_text(field->value, &text);
-        text.overflow = false; /* cut: it is for people */
-        headers[i].value = mr_arena_copy(ar, mr_buf_str(&text));
+        headers[i].value = text.overflow ? MR_STR("(too long)") : mr_arena_copy(ar, mr_buf_str(&text)); /* the message has it whole */
     }
     mr_buf_free(&text);
     rec->added = headers;

@@ -379,7 +379,7 @@ static void test_operations_and_their_images(void **state)
     d.object_z = "d";
     d.statement_z = "alter table t add c int";
     assert_int_equal(decode(h, &d), MR_OK);
-    assert_string_equal(mr_buf_z(&h->out), "control schema-change d.t ddl alter table t add c int");
+    assert_string_equal(mr_buf_z(&h->out), "control schema-change d.t ddl alter table t add c int ALTER in 'd' part 0");
     d = new_datum(0, MR_DTS_DDL, "");
     d.object_z = "d";
     d.statement_z = "truncate table t";
