@@ -13,7 +13,8 @@ enum mr_charset_result {
 
 /* `name` as the source calls it (MySQL, Oracle, IANA; case, '-' and '_' do not count). *out borrows `bytes` where they are UTF-8 already, well-formed
  * or not. Main thread only: the converter used last is kept. */
-enum mr_charset_result mr_charset_decode(struct mr_str name, struct mr_str bytes, struct mr_arena *ar, struct mr_str *out);
+enum mr_charset_result mr_charset_decode(struct mr_str name, struct mr_str bytes, struct mr_arena *ar,
+                                         struct mr_str *out);
 /* Is it the name of bytes without a character set ("", "binary")? */
 bool mr_charset_is_binary(struct mr_str name);
 

@@ -112,7 +112,8 @@ static void name_fields(struct message *m)
 {
     struct mr_str *paths = mr_arena_alloc(m->ar, (m->in.field_count + 1) * sizeof(*paths));
     for (size_t i = 0; i < m->in.field_count; i++)
-        paths[i] = mr_flatten_path(MR_STR(""), mr_name_spelled(m->dec->cfg, m->in.fields[i].name, m->ar), m->ar);
+        paths[i] =
+            mr_flatten_path(MR_STR(""), mr_name_spelled(m->dec->cfg, m->in.fields[i].name, m->ar), m->ar);
     m->paths = paths;
 }
 
@@ -145,12 +146,14 @@ static const struct mr_field *find_field(const struct mr_fields *row, struct mr_
 
 static struct mr_str column_path(struct message *m, const struct mr_json_doc *doc, uint32_t node)
 {
-    struct mr_str name = mr_json_is(doc, node, MR_J_STRING) ? mr_json_string(doc, node, m->ar, NULL) : MR_STR("");
+    struct mr_str name =
+        mr_json_is(doc, node, MR_J_STRING) ? mr_json_string(doc, node, m->ar, NULL) : MR_STR("");
     return mr_flatten_path(MR_STR(""), mr_name_spelled(m->dec->cfg, name, m->ar), m->ar);
 }
 
 /* Is every column of the index there, and none null? A row without an image passes. */
-static bool is_filled(struct message *m, const struct mr_json_doc *doc, uint32_t columns, const struct mr_fields *row)
+static bool is_filled(struct message *m, const struct mr_json_doc *doc, uint32_t columns,
+                      const struct mr_fields *row)
 {
     if (row->count == 0)
         return true;
@@ -170,8 +173,8 @@ static uint32_t key_columns(struct message *m, const struct mr_json_doc *doc, co
         return primary;
     for (uint32_t n = mr_json_first(doc, 0); n != MR_JSON_NONE; n = mr_json_next_in(doc, 0, n)) {
         uint32_t columns = n + 1;
-        if (mr_json_is(doc, columns, MR_J_ARRAY) && doc->nodes[columns].count != 0 && is_filled(m, doc, columns, &ev->before) &&
-            is_filled(m, doc, columns, &ev->after))
+        if (mr_json_is(doc, columns, MR_J_ARRAY) && doc->nodes[columns].count != 0 &&
+            is_filled(m, doc, columns, &ev->before) && is_filled(m, doc, columns, &ev->after))
             return columns;
     }
     return MR_JSON_NONE;
@@ -179,7 +182,8 @@ static uint32_t key_columns(struct message *m, const struct mr_json_doc *doc, co
 
 static enum mr_status missing_column(struct mr_str path, struct mr_error *err)
 {
-    (void)mr_fail_data(err, MR_CODE_NO_KEY, "the record does not bring its key column \"%.*s\"", MR_STR_FMT(path));
+    (void)mr_fail_data(err, MR_CODE_NO_KEY, "the record does not bring its key column \"%.*s\"",
+                       MR_STR_FMT(path));
     mr_error_field(err, path.ptr, path.len);
     return MR_E_DATA;
 }
@@ -190,7 +194,8 @@ static enum mr_status fill_key(struct message *m, struct mr_change *ev, struct m
     struct mr_json_doc doc;
     if (m->in.pk_uk_info.len == 0)
         return MR_OK;
-    if (mr_json_parse_arena(m->dec->json, m->in.pk_uk_info, m->ar, &doc, NULL) != MR_OK || !mr_json_is(&doc, 0, MR_J_OBJECT))
+    if (mr_json_parse_arena(m->dec->json, m->in.pk_uk_info, m->ar, &doc, NULL) != MR_OK ||
+        !mr_json_is(&doc, 0, MR_J_OBJECT))
         return mr_fail_data(err, MR_CODE_BAD_VALUE, "the tag pk_uk_info is no JSON object");
     uint32_t columns = key_columns(m, &doc, ev);
     if (columns == MR_JSON_NONE)
@@ -201,7 +206,8 @@ static enum mr_status fill_key(struct message *m, struct mr_change *ev, struct m
     bool is_configured = settings.key_mode == MR_KEY_FIELDS || settings.key_mode == MR_KEY_NONE;
     struct mr_field *items = mr_arena_alloc(m->ar, (size_t)doc.nodes[columns].count * sizeof(*items));
     size_t count = 0;
-    for (uint32_t n = mr_json_first(&doc, columns); n != MR_JSON_NONE; n = mr_json_next_in(&doc, columns, n)) {
+    for (uint32_t n = mr_json_first(&doc, columns); n != MR_JSON_NONE;
+         n = mr_json_next_in(&doc, columns, n)) {
         struct mr_str path = column_path(m, &doc, n);
         const struct mr_field *f = find_field(&ev->after, path);
         if (f == NULL)
@@ -332,8 +338,9 @@ static enum mr_status mark(struct message *m, enum mr_control kind, struct mr_er
     return mr_control_emit(kind, NULL, m->ar, m->emit, m->ctx, err);
 }
 
-static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec, struct mr_topic_facts *facts,
-                             struct mr_arena *ar, mr_emit_fn emit, void *ctx, struct mr_error *err)
+static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec,
+                             struct mr_topic_facts *facts, struct mr_arena *ar, mr_emit_fn emit, void *ctx,
+                             struct mr_error *err)
 {
     struct message m = {.dec = dec, .rec = rec, .ar = ar, .emit = emit, .ctx = ctx};
     (void)facts;

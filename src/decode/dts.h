@@ -63,20 +63,28 @@ enum mr_dts_kind {
     MR_DTS_EMPTY,
 };
 
-enum mr_dts_member { MR_DTS_YEAR, MR_DTS_MONTH, MR_DTS_DAY, MR_DTS_HOUR, MR_DTS_MINUTE, MR_DTS_SECOND, MR_DTS_FRACTION };
+enum mr_dts_member {
+    MR_DTS_YEAR,
+    MR_DTS_MONTH,
+    MR_DTS_DAY,
+    MR_DTS_HOUR,
+    MR_DTS_MINUTE,
+    MR_DTS_SECOND,
+    MR_DTS_FRACTION
+};
 #define MR_DTS_MEMBERS 7
 
 struct mr_dts_value {
-    uint8_t kind;          /* enum mr_dts_kind */
-    uint8_t flags;         /* MR_TEXT_… of text */
-    uint8_t set;           /* DATETIME, ZONED: bit per member that is not null */
-    bool is_none;          /* EMPTY: the column was not captured */
+    uint8_t kind;  /* enum mr_dts_kind */
+    uint8_t flags; /* MR_TEXT_… of text */
+    uint8_t set;   /* DATETIME, ZONED: bit per member that is not null */
+    bool is_none;  /* EMPTY: the column was not captured */
     int32_t precision, scale;
-    struct mr_str text;    /* INTEGER, DECIMAL digits; CHARACTER bytes; OBJECT and GEOMETRY content */
-    struct mr_str word;    /* CHARACTER charset; OBJECT and GEOMETRY type; ZONED zone */
+    struct mr_str text; /* INTEGER, DECIMAL digits; CHARACTER bytes; OBJECT and GEOMETRY content */
+    struct mr_str word; /* CHARACTER charset; OBJECT and GEOMETRY type; ZONED zone */
     union {
-        double f;          /* FLOAT */
-        int64_t seconds;   /* TIMESTAMP; its fraction is member[MR_DTS_FRACTION] */
+        double f;        /* FLOAT */
+        int64_t seconds; /* TIMESTAMP; its fraction is member[MR_DTS_FRACTION] */
     };
     int32_t member[MR_DTS_MEMBERS];
 };
@@ -102,7 +110,7 @@ struct mr_dts_record {
     struct mr_str tx_id;
     enum mr_dts_source source;
     enum mr_dts_op op;
-    struct mr_str object; /* "" = none */
+    struct mr_str object;                                /* "" = none */
     struct mr_str pk_uk_info, logical_db, logical_table; /* tags; "" = none */
     enum mr_dts_shape fields_shape;
     struct mr_dts_field *fields;
@@ -111,8 +119,8 @@ struct mr_dts_record {
 };
 
 /* DATA truncated, corrupt, bad_utf8, trailing_data, limit_exceeded: it is no such datum. bad_image: images and fields differ in length. */
-enum mr_status mr_dts_read(struct mr_str datum, struct mr_arena *ar, struct mr_dts_record *out, struct mr_error *err)
-    MR_MUST_CHECK;
+enum mr_status mr_dts_read(struct mr_str datum, struct mr_arena *ar, struct mr_dts_record *out,
+                           struct mr_error *err) MR_MUST_CHECK;
 
 /* Is it one? By reading it to its last byte. */
 bool mr_dts_is(struct mr_str datum, struct mr_arena *ar);
@@ -120,14 +128,14 @@ bool mr_dts_is(struct mr_str datum, struct mr_arena *ar);
 struct mr_dts_reader {
     const struct mr_config *cfg;
     struct mr_json_reader *json;
-    struct mr_zone *zone;   /* the one used last */
+    struct mr_zone *zone; /* the one used last */
     char zone_z[64];
 };
 void mr_dts_reader_init(struct mr_dts_reader *rd, const struct mr_config *cfg);
 void mr_dts_reader_free(struct mr_dts_reader *rd);
 
 /* Type and value of a field; ABSENT for what was not captured. `type` is the field's dataTypeNumber. */
-void mr_dts_value(struct mr_dts_reader *rd, enum mr_dts_source source, int32_t type, const struct mr_dts_value *in,
-                  struct mr_arena *ar, struct mr_field *out);
+void mr_dts_value(struct mr_dts_reader *rd, enum mr_dts_source source, int32_t type,
+                  const struct mr_dts_value *in, struct mr_arena *ar, struct mr_field *out);
 
 #endif

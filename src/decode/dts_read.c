@@ -127,7 +127,8 @@ static enum mr_status read_block(struct reader *r, size_t *count)
 static enum mr_status count_items(struct reader *r, size_t have, size_t more, size_t most)
 {
     if (more > most - have)
-        return mr_fail_data(r->err, MR_CODE_LIMIT_EXCEEDED, "more than %zu items in a list of the DTS record", most);
+        return mr_fail_data(r->err, MR_CODE_LIMIT_EXCEEDED, "more than %zu items in a list of the DTS record",
+                            most);
     return MR_OK;
 }
 
@@ -332,16 +333,17 @@ static enum mr_status read_head(struct reader *r, struct mr_dts_record *out)
     return symbol == 1 ? read_text(r, &out->object, NULL) : MR_OK;
 }
 
-static enum mr_status check_length(const struct mr_dts_record *rec, const struct mr_dts_image *image, const char *what_z,
-                                   struct mr_error *err)
+static enum mr_status check_length(const struct mr_dts_record *rec, const struct mr_dts_image *image,
+                                   const char *what_z, struct mr_error *err)
 {
     if (image->shape != MR_DTS_LIST || image->count == rec->field_count)
         return MR_OK;
-    return mr_fail_data(err, MR_CODE_BAD_IMAGE, "the %s image has %zu values for %zu fields", what_z, image->count,
-                        rec->field_count);
+    return mr_fail_data(err, MR_CODE_BAD_IMAGE, "the %s image has %zu values for %zu fields", what_z,
+                        image->count, rec->field_count);
 }
 
-enum mr_status mr_dts_read(struct mr_str datum, struct mr_arena *ar, struct mr_dts_record *out, struct mr_error *err)
+enum mr_status mr_dts_read(struct mr_str datum, struct mr_arena *ar, struct mr_dts_record *out,
+                           struct mr_error *err)
 {
     const unsigned char *start = (const unsigned char *)(datum.ptr != NULL ? datum.ptr : "");
     struct reader r = {.p = start, .end = start + datum.len, .ar = ar, .err = err};

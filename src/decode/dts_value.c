@@ -46,7 +46,8 @@ static void integer(const struct mr_dts_value *in, struct mr_arena *ar, struct m
         out->value = MR_BAD_VALUE("expected a whole number");
         return;
     }
-    out->value = mr_value_bytes(MR_V_NUMBER, mr_decimal_plain(in->text, ar)); /* observed: as many digits as it has */
+    out->value =
+        mr_value_bytes(MR_V_NUMBER, mr_decimal_plain(in->text, ar)); /* observed: as many digits as it has */
 }
 
 /* Oracle's infinities are tildes. */
@@ -54,8 +55,9 @@ static bool special_number(struct mr_str text, struct mr_value *out)
 {
     static const struct {
         const char *text_z, *word_z;
-    } words[] = {{"NaN", "NaN"},       {"Infinity", "Infinity"}, {"+Infinity", "Infinity"}, {"-Infinity", "-Infinity"},
-                 {"Inf", "Infinity"},  {"-Inf", "-Infinity"},    {"~", "Infinity"},         {"-~", "-Infinity"}};
+    } words[] = {
+        {"NaN", "NaN"},      {"Infinity", "Infinity"}, {"+Infinity", "Infinity"}, {"-Infinity", "-Infinity"},
+        {"Inf", "Infinity"}, {"-Inf", "-Infinity"},    {"~", "Infinity"},         {"-~", "-Infinity"}};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (!mr_str_eq_nocase(text, mr_str_z(words[i].text_z)))
             continue;
@@ -78,7 +80,8 @@ static void decimal(const struct mr_dts_value *in, struct mr_arena *ar, struct m
     }
     out->value = mr_connect_number(in->text, 0, ar);
     bool is_told = in->precision > 0 && in->precision <= 1000 && in->scale >= 0 && in->scale <= in->precision;
-    if (is_told && info.int_digits <= (uint32_t)(in->precision - in->scale) && info.frac_significant <= (uint32_t)in->scale) {
+    if (is_told && info.int_digits <= (uint32_t)(in->precision - in->scale) &&
+        info.frac_significant <= (uint32_t)in->scale) {
         out->type = MR_TYPE_DECIMAL((uint16_t)in->precision, (int16_t)in->scale);
         out->type.origin = MR_TYPED;
     }
@@ -169,7 +172,8 @@ static bool micros(const struct mr_dts_reader *rd, enum mr_dts_source source, in
 
 static void no_date(const struct mr_dts_reader *rd, struct mr_field *out)
 {
-    out->value = rd->cfg->zero_date == MR_ZERO_DATE_NULL ? mr_value_null() : MR_BAD_VALUE("a date without month or day");
+    out->value = rd->cfg->zero_date == MR_ZERO_DATE_NULL ? mr_value_null()
+                                                         : MR_BAD_VALUE("a date without month or day");
 }
 
 static void instant(const struct mr_dts_reader *rd, enum mr_dts_source source, const struct mr_dts_value *in,
@@ -207,13 +211,15 @@ static int64_t size_of(const struct mr_dts_value *in, enum mr_dts_member m)
 }
 
 /* Hours, minutes, seconds and fraction as microseconds, without their sign. False: members that no clock has. */
-static bool clock_us(const struct mr_dts_reader *rd, enum mr_dts_source source, const struct mr_dts_value *in, int64_t *us)
+static bool clock_us(const struct mr_dts_reader *rd, enum mr_dts_source source, const struct mr_dts_value *in,
+                     int64_t *us)
 {
     int64_t fraction;
     if (size_of(in, MR_DTS_MINUTE) > 59 || size_of(in, MR_DTS_SECOND) > 59 ||
         !micros(rd, source, in->member[MR_DTS_FRACTION], &fraction))
         return false;
-    *us = ((size_of(in, MR_DTS_HOUR) * 60 + size_of(in, MR_DTS_MINUTE)) * 60 + size_of(in, MR_DTS_SECOND)) * MR_US_PER_SEC +
+    *us = ((size_of(in, MR_DTS_HOUR) * 60 + size_of(in, MR_DTS_MINUTE)) * 60 + size_of(in, MR_DTS_SECOND)) *
+              MR_US_PER_SEC +
           (fraction < 0 ? -fraction : fraction);
     return true;
 }
@@ -225,27 +231,29 @@ static bool is_date(const struct mr_dts_value *in)
 }
 
 /* The wall clock of a whole date. False: *out is set to what it is instead. */
-static bool wall_clock(const struct mr_dts_reader *rd, enum mr_dts_source source, const struct mr_dts_value *in, int64_t *us,
-                       struct mr_field *out)
+static bool wall_clock(const struct mr_dts_reader *rd, enum mr_dts_source source,
+                       const struct mr_dts_value *in, int64_t *us, struct mr_field *out)
 {
     int64_t clock;
     if (in->member[MR_DTS_MONTH] == 0 || in->member[MR_DTS_DAY] == 0) {
         no_date(rd, out);
         return false;
     }
-    bool is_clock = clock_us(rd, source, in, &clock) && clock < MR_US_PER_DAY && in->member[MR_DTS_HOUR] >= 0 &&
-                    in->member[MR_DTS_MINUTE] >= 0 && in->member[MR_DTS_SECOND] >= 0 && in->member[MR_DTS_FRACTION] >= 0;
+    bool is_clock = clock_us(rd, source, in, &clock) && clock < MR_US_PER_DAY &&
+                    in->member[MR_DTS_HOUR] >= 0 && in->member[MR_DTS_MINUTE] >= 0 &&
+                    in->member[MR_DTS_SECOND] >= 0 && in->member[MR_DTS_FRACTION] >= 0;
     if (!is_date(in) || !is_clock) {
         out->value = MR_BAD_VALUE("a date or time that does not exist");
         return false;
     }
-    int64_t days = mr_days_from_civil(in->member[MR_DTS_YEAR], in->member[MR_DTS_MONTH], in->member[MR_DTS_DAY]);
+    int64_t days =
+        mr_days_from_civil(in->member[MR_DTS_YEAR], in->member[MR_DTS_MONTH], in->member[MR_DTS_DAY]);
     *us = days * MR_US_PER_DAY + clock;
     return true;
 }
 
-static void time_of_day(const struct mr_dts_reader *rd, enum mr_dts_source source, const struct mr_dts_value *in,
-                        struct mr_field *out)
+static void time_of_day(const struct mr_dts_reader *rd, enum mr_dts_source source,
+                        const struct mr_dts_value *in, struct mr_field *out)
 {
     int64_t us;
     if (!clock_us(rd, source, in, &us)) {
@@ -260,14 +268,15 @@ static void time_of_day(const struct mr_dts_reader *rd, enum mr_dts_source sourc
 }
 
 /* Oracle's intervals, as texts: [-]Y-M, [-]D HH:MM:SS[.f]. */
-static void interval(const struct mr_dts_reader *rd, enum mr_dts_source source, const struct mr_dts_value *in, bool is_months,
-                     struct mr_arena *ar, struct mr_field *out)
+static void interval(const struct mr_dts_reader *rd, enum mr_dts_source source, const struct mr_dts_value *in,
+                     bool is_months, struct mr_arena *ar, struct mr_field *out)
 {
     char clock[MR_TIME_TEXT];
     int64_t us;
     const char *sign_z = is_negative(in) ? "-" : "";
     if (is_months) {
-        text(mr_arena_printf(ar, "%s%lld-%lld", sign_z, (long long)size_of(in, MR_DTS_YEAR), (long long)size_of(in, MR_DTS_MONTH)),
+        text(mr_arena_printf(ar, "%s%lld-%lld", sign_z, (long long)size_of(in, MR_DTS_YEAR),
+                             (long long)size_of(in, MR_DTS_MONTH)),
              0, out);
         return;
     }
@@ -276,11 +285,12 @@ static void interval(const struct mr_dts_reader *rd, enum mr_dts_source source, 
         return;
     }
     size_t len = mr_format_time(us, false, clock);
-    text(mr_arena_printf(ar, "%s%lld %.*s", sign_z, (long long)size_of(in, MR_DTS_DAY), (int)len, clock), 0, out);
+    text(mr_arena_printf(ar, "%s%lld %.*s", sign_z, (long long)size_of(in, MR_DTS_DAY), (int)len, clock), 0,
+         out);
 }
 
-static void date_time(const struct mr_dts_reader *rd, enum mr_dts_source source, const struct mr_dts_value *in,
-                      struct mr_arena *ar, struct mr_field *out)
+static void date_time(const struct mr_dts_reader *rd, enum mr_dts_source source,
+                      const struct mr_dts_value *in, struct mr_arena *ar, struct mr_field *out)
 {
     unsigned date = in->set & DATE_BITS, clock = in->set & CLOCK_BITS;
     int64_t us;
@@ -325,8 +335,8 @@ static bool find_zone(struct mr_dts_reader *rd, struct mr_str name)
 }
 
 /* A time with its zone and no date is kept as text: no instant can be told. */
-static void zoned_time(struct mr_dts_reader *rd, enum mr_dts_source source, const struct mr_dts_value *in, struct mr_arena *ar,
-                       struct mr_field *out)
+static void zoned_time(struct mr_dts_reader *rd, enum mr_dts_source source, const struct mr_dts_value *in,
+                       struct mr_arena *ar, struct mr_field *out)
 {
     char clock[MR_TIME_TEXT];
     int64_t us;
@@ -336,11 +346,13 @@ static void zoned_time(struct mr_dts_reader *rd, enum mr_dts_source source, cons
     }
     long offset = (long)mr_zone_offset(rd->zone, 0), size = offset < 0 ? -offset : offset;
     size_t len = mr_format_time(us, true, clock);
-    text(mr_arena_printf(ar, "%.*s%c%02ld:%02ld", (int)len, clock, offset < 0 ? '-' : '+', size / 3600, size / 60 % 60), 0, out);
+    text(mr_arena_printf(ar, "%.*s%c%02ld:%02ld", (int)len, clock, offset < 0 ? '-' : '+', size / 3600,
+                         size / 60 % 60),
+         0, out);
 }
 
-static void zoned(struct mr_dts_reader *rd, enum mr_dts_source source, const struct mr_dts_value *in, struct mr_arena *ar,
-                  struct mr_field *out)
+static void zoned(struct mr_dts_reader *rd, enum mr_dts_source source, const struct mr_dts_value *in,
+                  struct mr_arena *ar, struct mr_field *out)
 {
     int64_t us, utc;
     if (in->set == 0) {
@@ -365,13 +377,14 @@ static void zoned(struct mr_dts_reader *rd, enum mr_dts_source source, const str
 
 /* ---- Objects ---- */
 
-static void json(struct mr_dts_reader *rd, const struct mr_dts_value *in, struct mr_arena *ar, struct mr_field *out)
+static void json(struct mr_dts_reader *rd, const struct mr_dts_value *in, struct mr_arena *ar,
+                 struct mr_field *out)
 {
     struct mr_json_doc doc;
     unsigned flags = 0;
     set_kind(out, MR_T_JSON);
     out->type.origin = MR_SCHEMA; /* declared, so that it is not flattened */
-    if (in->text.len == 0) { /* a document without bytes */
+    if (in->text.len == 0) {      /* a document without bytes */
         out->value = mr_value_bytes(MR_V_JSON, MR_STR("null"));
         return;
     }
@@ -385,7 +398,9 @@ static void json(struct mr_dts_reader *rd, const struct mr_dts_value *in, struct
 
 static void boolean(struct mr_str s, struct mr_field *out)
 {
-    static const char *const yes[] = {"t", "true", "1", "y", "yes", "on"}, *const no[] = {"f", "false", "0", "n", "no", "off"};
+    static const char *const yes[] = {"t", "true", "1", "y", "yes", "on"}, *const no[] = {"f",  "false",
+                                                                                          "0",  "n",
+                                                                                          "no", "off"};
     set_kind(out, MR_T_BOOL);
     out->value = MR_BAD_VALUE("expected true or false");
     for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
@@ -411,10 +426,13 @@ static bool is_word(struct mr_str word, const char *const *list_z)
     return false;
 }
 
-static void binary_object(struct mr_dts_reader *rd, const struct mr_dts_value *in, struct mr_arena *ar, struct mr_field *out)
+static void binary_object(struct mr_dts_reader *rd, const struct mr_dts_value *in, struct mr_arena *ar,
+                          struct mr_field *out)
 {
-    static const char *const texts[] = {"TEXT", "XML", "ENUM", "SET", "UUID", "ROWID", "UROWID", "CLOB", "NCLOB", NULL};
-    static const char *const documents[] = {"JSON", "JSONB", NULL}, *const booleans[] = {"BOOL", "BOOLEAN", NULL};
+    static const char *const texts[] = {"TEXT",  "XML",    "ENUM", "SET",   "UUID",
+                                        "ROWID", "UROWID", "CLOB", "NCLOB", NULL};
+    static const char *const documents[] = {"JSON", "JSONB", NULL}, *const booleans[] = {"BOOL", "BOOLEAN",
+                                                                                         NULL};
     static const char *const geometries[] = {"GEOMETRY", NULL};
     if (is_word(in->word, texts))
         text(in->text, mr_utf8_check(in->text), out);
@@ -438,10 +456,12 @@ static void bytes_of_text(struct mr_str s, struct mr_arena *ar, struct mr_field 
         bytes(s, out);
 }
 
-static void text_object(struct mr_dts_reader *rd, const struct mr_dts_value *in, struct mr_arena *ar, struct mr_field *out)
+static void text_object(struct mr_dts_reader *rd, const struct mr_dts_value *in, struct mr_arena *ar,
+                        struct mr_field *out)
 {
     static const char *const binaries[] = {"BINARY", "BLOB", "BYTEA", "RAW", "LONG_RAW", NULL};
-    static const char *const documents[] = {"JSON", "JSONB", NULL}, *const booleans[] = {"BOOL", "BOOLEAN", NULL};
+    static const char *const documents[] = {"JSON", "JSONB", NULL}, *const booleans[] = {"BOOL", "BOOLEAN",
+                                                                                         NULL};
     if (is_word(in->word, binaries))
         bytes_of_text(in->text, ar, out);
     else if (is_word(in->word, documents))
@@ -452,8 +472,8 @@ static void text_object(struct mr_dts_reader *rd, const struct mr_dts_value *in,
         text(in->text, in->flags, out);
 }
 
-void mr_dts_value(struct mr_dts_reader *rd, enum mr_dts_source source, int32_t type, const struct mr_dts_value *in,
-                  struct mr_arena *ar, struct mr_field *out)
+void mr_dts_value(struct mr_dts_reader *rd, enum mr_dts_source source, int32_t type,
+                  const struct mr_dts_value *in, struct mr_arena *ar, struct mr_field *out)
 {
     out->type = MR_TYPE(MR_T_NONE);
     out->value = mr_value_null();

@@ -91,8 +91,8 @@ struct mr_str mr_prostore_requoted(struct mr_str text, struct mr_arena *ar)
     return mr_str_of(out, n);
 }
 
-static enum mr_status open_side(struct mr_connect *cn, enum mr_connect_side side, const struct mr_record *rec, struct mr_arena *ar,
-                                struct mr_connect_message *out, struct mr_error *err)
+static enum mr_status open_side(struct mr_connect *cn, enum mr_connect_side side, const struct mr_record *rec,
+                                struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
 {
     struct mr_record with = *rec;
     struct mr_str *text = side == MR_SIDE_KEY ? &with.key : &with.value;
@@ -116,8 +116,8 @@ static bool is_file_layout(const struct mr_connect_message *value)
 }
 
 /* *is_null: there is no event to store. */
-static enum mr_status open_event(struct mr_decoder *dec, const struct mr_record *rec, struct mr_arena *ar, struct event *out,
-                                 bool *is_null, struct mr_error *err)
+static enum mr_status open_event(struct mr_decoder *dec, const struct mr_record *rec, struct mr_arena *ar,
+                                 struct event *out, bool *is_null, struct mr_error *err)
 {
     MR_TRY(open_side(dec->cn, MR_SIDE_VALUE, rec, ar, &out->value, err));
     *is_null = out->value.is_null;
@@ -173,7 +173,8 @@ static struct mr_value text_value(const struct mr_json_doc *doc, uint32_t node, 
     return v;
 }
 
-static struct mr_value instant_value(struct mr_decoder *dec, const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar)
+static struct mr_value instant_value(struct mr_decoder *dec, const struct mr_json_doc *doc, uint32_t node,
+                                     struct mr_arena *ar)
 {
     struct mr_value v;
     if (!mr_json_is(doc, node, MR_J_STRING) ||
@@ -182,10 +183,11 @@ static struct mr_value instant_value(struct mr_decoder *dec, const struct mr_jso
     return v;
 }
 
-static struct mr_field field_of(struct mr_decoder *dec, const char *column_z, enum kind kind, const struct mr_json_doc *doc,
-                                uint32_t node, struct mr_arena *ar)
+static struct mr_field field_of(struct mr_decoder *dec, const char *column_z, enum kind kind,
+                                const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar)
 {
-    static const enum mr_type_kind types[] = {[KIND_TEXT] = MR_T_TEXT, [KIND_INTEGER] = MR_T_INT64, [KIND_INSTANT] = MR_T_TIMESTAMPTZ};
+    static const enum mr_type_kind types[] = {
+        [KIND_TEXT] = MR_T_TEXT, [KIND_INTEGER] = MR_T_INT64, [KIND_INSTANT] = MR_T_TIMESTAMPTZ};
     struct mr_field f = {.path = mr_str_z(column_z), .type = declared(types[kind])};
     int64_t number;
     if (mr_json_is(doc, node, MR_J_NULL))
@@ -195,7 +197,8 @@ static struct mr_field field_of(struct mr_decoder *dec, const char *column_z, en
     else if (kind == KIND_TEXT)
         f.value = text_value(doc, node, ar);
     else
-        f.value = mr_json_int64(doc, node, &number) ? mr_value_int(number) : MR_BAD_VALUE("expected a whole number of 64 bits");
+        f.value = mr_json_int64(doc, node, &number) ? mr_value_int(number)
+                                                    : MR_BAD_VALUE("expected a whole number of 64 bits");
     return f;
 }
 
@@ -209,7 +212,8 @@ static struct mr_field body_of(const struct event *event, struct mr_arena *ar)
 }
 
 /* The event's id; DATA where the key does not say whose event it is. */
-static enum mr_status read_id(const struct event *event, struct mr_arena *ar, unsigned char **out, struct mr_error *err)
+static enum mr_status read_id(const struct event *event, struct mr_arena *ar, unsigned char **out,
+                              struct mr_error *err)
 {
     static const char *const wanted[] = {"datamart", "event", "eventLogId"};
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
@@ -217,12 +221,16 @@ static enum mr_status read_id(const struct event *event, struct mr_arena *ar, un
         if (mr_json_is(event->key_doc, node, MR_J_STRING))
             continue;
         (void)mr_fail_data(err, MR_CODE_NO_KEY, "the message's key has no \"%s\"", wanted[i]);
-        mr_error_hint(err, "an event of Prostore is its key and its value together; in a file each line is {\"key\": {…}, \"value\": {…}}");
+        mr_error_hint(err, "an event of Prostore is its key and its value together; in a file each line is "
+                           "{\"key\": {…}, \"value\": {…}}");
         return MR_E_DATA;
     }
     *out = mr_arena_alloc(ar, 16);
-    struct mr_str id = mr_json_string(event->key_doc, MR_JSON_MEMBER(event->key_doc, event->key_node, "eventLogId"), ar, NULL);
-    return mr_uuid_parse(id, *out) ? MR_OK : mr_fail_data(err, MR_CODE_BAD_VALUE, "the event's eventLogId is no UUID");
+    struct mr_str id = mr_json_string(
+        event->key_doc, MR_JSON_MEMBER(event->key_doc, event->key_node, "eventLogId"), ar, NULL);
+    return mr_uuid_parse(id, *out)
+               ? MR_OK
+               : mr_fail_data(err, MR_CODE_BAD_VALUE, "the event's eventLogId is no UUID");
 }
 
 /* Did another record bring this event before? The record itself may be read more than once. */
@@ -247,7 +255,8 @@ static bool is_repeated(struct mr_decoder *dec, const struct mr_record *rec, con
 }
 
 static enum mr_status emit_row(struct mr_decoder *dec, const struct mr_record *rec, const struct event *event,
-                               const unsigned char *id, struct mr_arena *ar, mr_emit_fn emit, void *ctx, struct mr_error *err)
+                               const unsigned char *id, struct mr_arena *ar, mr_emit_fn emit, void *ctx,
+                               struct mr_error *err)
 {
     const struct mr_json_doc *key = event->key_doc;
     struct mr_change *ev = mr_arena_zalloc(ar, sizeof(*ev));
@@ -255,7 +264,8 @@ static enum mr_status emit_row(struct mr_decoder *dec, const struct mr_record *r
     size_t n = 0;
     fields[n++] = (struct mr_field){MR_STR("event_log_id"), declared(MR_T_UUID),
                                     mr_value_bytes(MR_V_UUID, mr_str_of((const char *)id, 16))};
-    fields[n++] = field_of(dec, "datamart", KIND_TEXT, key, MR_JSON_MEMBER(key, event->key_node, "datamart"), ar);
+    fields[n++] =
+        field_of(dec, "datamart", KIND_TEXT, key, MR_JSON_MEMBER(key, event->key_node, "datamart"), ar);
     fields[n++] = field_of(dec, "event", KIND_TEXT, key, MR_JSON_MEMBER(key, event->key_node, "event"), ar);
     uint32_t at = MR_JSON_MEMBER(key, event->key_node, "datetime");
     if (at != MR_JSON_NONE)
@@ -269,18 +279,21 @@ static enum mr_status emit_row(struct mr_decoder *dec, const struct mr_record *r
 
     ev->op = MR_OP_UPSERT;
     ev->relation.database = MR_STR("");
-    ev->relation.table = mr_str_z(dec->cfg->event_table != NULL ? dec->cfg->event_table : "prostore_status_event");
+    ev->relation.table =
+        mr_str_z(dec->cfg->event_table != NULL ? dec->cfg->event_table : "prostore_status_event");
     ev->is_new = ev->has_key = true;
     ev->after = (struct mr_fields){fields, n};
     ev->key = (struct mr_fields){fields, 1};
-    ev->source_us = at != MR_JSON_NONE && fields[3].value.tag == MR_V_TIMESTAMPTZ ? fields[3].value.i : INT64_MIN;
+    ev->source_us =
+        at != MR_JSON_NONE && fields[3].value.tag == MR_V_TIMESTAMPTZ ? fields[3].value.i : INT64_MIN;
     ev->meta = mr_meta_fields(dec->meta, dec->cn, rec, NULL, NULL, MR_STR("c"), ar);
     mr_meta_override(&ev->meta, &ev->after);
     return emit(ctx, ev, err);
 }
 
-static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec, struct mr_topic_facts *facts, struct mr_arena *ar,
-                             mr_emit_fn emit, void *ctx, struct mr_error *err)
+static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec,
+                             struct mr_topic_facts *facts, struct mr_arena *ar, mr_emit_fn emit, void *ctx,
+                             struct mr_error *err)
 {
     struct event event;
     unsigned char *id = NULL;
@@ -301,8 +314,8 @@ static int sniff(struct mr_decoder *dec, const struct mr_record *rec, struct mr_
 {
     struct mr_first_document first;
     enum mr_first what;
-    if (mr_documents_first(dec->cn, rec, ar, &first, &what, NULL) != MR_OK || what != MR_FIRST_OBJECT || first.is_described ||
-        mr_detect_has_debezium_header(rec))
+    if (mr_documents_first(dec->cn, rec, ar, &first, &what, NULL) != MR_OK || what != MR_FIRST_OBJECT ||
+        first.is_described || mr_detect_has_debezium_header(rec))
         return 0;
     return mr_detect_is_prostore(dec->cn, rec, &first.shape, ar) ? MR_SNIFF_PROSTORE : 0;
 }

@@ -39,7 +39,7 @@ struct message {
     void *ctx;
     uint32_t number; /* of the document in its record */
     struct mr_relation relation;
-    bool is_keyed;   /* the settings say what the key is */
+    bool is_keyed; /* the settings say what the key is */
 };
 
 static void destroy(struct mr_decoder *dec)
@@ -125,7 +125,8 @@ static bool is_last(const struct message *m)
 
 static struct mr_pair_place place(const struct message *m)
 {
-    return (struct mr_pair_place){m->rec->part != NULL ? m->rec->part->index : 0, m->rec->position, m->number};
+    return (struct mr_pair_place){m->rec->part != NULL ? m->rec->part->index : 0, m->rec->position,
+                                  m->number};
 }
 
 static struct mr_pair_name pair_name(const struct message *m)
@@ -136,8 +137,8 @@ static struct mr_pair_name pair_name(const struct message *m)
 /* ---- Rows ---- */
 
 /* The members of an object; none of what is not there. */
-static enum mr_status read_row(struct message *m, const struct mr_json_doc *doc, uint32_t node, const char *what_z,
-                               struct mr_fields *out, struct mr_error *err)
+static enum mr_status read_row(struct message *m, const struct mr_json_doc *doc, uint32_t node,
+                               const char *what_z, struct mr_fields *out, struct mr_error *err)
 {
     *out = (struct mr_fields){0};
     if (node == MR_JSON_NONE || mr_json_is(doc, node, MR_J_NULL))
@@ -148,7 +149,8 @@ static enum mr_status read_row(struct message *m, const struct mr_json_doc *doc,
         return mr_fail_data(err, MR_CODE_TOO_LARGE, "a row of more than %d columns", MR_TABLE_MAX_COLUMNS);
     struct mr_field *fields = mr_arena_alloc(m->ar, ((size_t)doc->nodes[node].count + 1) * sizeof(*fields));
     size_t n = 0;
-    for (uint32_t name = mr_json_first(doc, node); name != MR_JSON_NONE; name = mr_json_next_in(doc, node, name)) {
+    for (uint32_t name = mr_json_first(doc, node); name != MR_JSON_NONE;
+         name = mr_json_next_in(doc, node, name)) {
         if (mr_json_is_shadowed(doc, node, name))
             continue;
         struct mr_str column = mr_name_spelled(m->dec->cfg, mr_json_string(doc, name, m->ar, NULL), m->ar);
@@ -162,16 +164,18 @@ static enum mr_status read_row(struct message *m, const struct mr_json_doc *doc,
 
 /* The row before (as far as it is told) with what has changed laid over it; and the same row before, where a column that is only in `data` counts as
  * unchanged. */
-static void lay_over(struct message *m, const struct mr_fields *old, const struct mr_fields *data, struct mr_fields *after,
-                     struct mr_fields *before)
+static void lay_over(struct message *m, const struct mr_fields *old, const struct mr_fields *data,
+                     struct mr_fields *after, struct mr_fields *before)
 {
     size_t most = old->count + data->count + 1, n = old->count, at = 0;
-    struct mr_field *now = mr_arena_alloc(m->ar, most * sizeof(*now)), *was = mr_arena_alloc(m->ar, most * sizeof(*was));
+    struct mr_field *now = mr_arena_alloc(m->ar, most * sizeof(*now)),
+                    *was = mr_arena_alloc(m->ar, most * sizeof(*was));
     if (n != 0) {
         memcpy(now, old->items, n * sizeof(*now));
         memcpy(was, old->items, n * sizeof(*was));
     }
-    for (size_t i = 0; i < data->count; i++) { /* both have the table's order, so that the next is mostly the one */
+    for (size_t i = 0; i < data->count;
+         i++) { /* both have the table's order, so that the next is mostly the one */
         size_t tried = 0;
         while (tried < old->count && !mr_str_eq(now[at].path, data->items[i].path)) {
             at = at + 1 == old->count ? 0 : at + 1;
@@ -201,8 +205,8 @@ static struct mr_change *new_change(struct message *m, enum mr_op op, const char
 }
 
 /* An update of the row that `old` finds. keys: columns of `old` that find it, where the settings do not say. */
-static enum mr_status emit_update(struct message *m, const struct mr_fields *old, const struct mr_fields *data, size_t keys,
-                                  struct mr_error *err)
+static enum mr_status emit_update(struct message *m, const struct mr_fields *old,
+                                  const struct mr_fields *data, size_t keys, struct mr_error *err)
 {
     struct mr_change *ev = new_change(m, MR_OP_UPSERT, "u");
     ev->partial = true;
@@ -262,7 +266,8 @@ static enum mr_status delete_row(struct message *m, struct mr_error *err)
 
 static enum mr_status lost_half(struct mr_error *err)
 {
-    (void)mr_fail_data(err, MR_CODE_INCOMPLETE, "the row before an update, and the row after it did not come");
+    (void)mr_fail_data(err, MR_CODE_INCOMPLETE,
+                       "the row before an update, and the row after it did not come");
     mr_error_hint(err, "what the update did to the row is unknown: load the row anew from the source");
     return MR_E_DATA;
 }
@@ -275,7 +280,8 @@ static enum mr_status before_half(struct message *m, struct mr_error *err)
     if (is_last(m))
         return lost_half(err);
     if (!mr_pairs_keep(m->dec->pairs, place(m), &name, mr_json_raw(m->doc, m->data)))
-        return mr_fail_data(err, MR_CODE_TOO_LARGE, "too many rows before updates wait for the rows after them");
+        return mr_fail_data(err, MR_CODE_TOO_LARGE,
+                            "too many rows before updates wait for the rows after them");
     return MR_OK;
 }
 
@@ -317,7 +323,8 @@ static enum mr_status schema_change(struct message *m, struct mr_error *err)
     struct mr_change *ev = new_change(m, MR_OP_CONTROL, NULL);
     uint32_t sql = MR_JSON_MEMBER(m->doc, m->data, "sql");
     ev->control = MR_CONTROL_SCHEMA_CHANGE;
-    ev->statement = mr_json_is(m->doc, sql, MR_J_STRING) ? mr_json_string(m->doc, sql, m->ar, NULL) : MR_STR("");
+    ev->statement =
+        mr_json_is(m->doc, sql, MR_J_STRING) ? mr_json_string(m->doc, sql, m->ar, NULL) : MR_STR("");
     ev->statement_db = m->relation.database;
     ev->statement_kind = ev->statement.len == 0 ? MR_STMT_ALTER : MR_STMT_UNKNOWN;
     return m->emit(m->ctx, ev, err);
@@ -333,10 +340,23 @@ static enum action action_of(struct mr_str op)
         const char *word_z;
         enum action action;
     } words[] = {
-        {"ins", INSERT},      {"insert", INSERT},     {"upd", UPDATE},      {"update", UPDATE},     {"del", DELETE},
-        {"delete", DELETE},   {"trunc", TRUNCATE},    {"truncate", TRUNCATE}, {"umb", BEFORE},      {"updatebefore", BEFORE},
-        {"uma", AFTER},       {"updateafter", AFTER}, {"dropcolumn", DDL},  {"drop", DDL},          {"ddl", DDL},
-        {"commit", COMMIT},   {"heartbeat", HEARTBEAT},
+        {"ins", INSERT},
+        {"insert", INSERT},
+        {"upd", UPDATE},
+        {"update", UPDATE},
+        {"del", DELETE},
+        {"delete", DELETE},
+        {"trunc", TRUNCATE},
+        {"truncate", TRUNCATE},
+        {"umb", BEFORE},
+        {"updatebefore", BEFORE},
+        {"uma", AFTER},
+        {"updateafter", AFTER},
+        {"dropcolumn", DDL},
+        {"drop", DDL},
+        {"ddl", DDL},
+        {"commit", COMMIT},
+        {"heartbeat", HEARTBEAT},
     };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (mr_str_eq_z(op, words[i].word_z))
@@ -371,7 +391,8 @@ static enum mr_status act(struct message *m, enum action action, struct mr_error
     return MR_OK;
 }
 
-static enum mr_status on_document(void *ctx, const struct mr_json_doc *doc, uint32_t node, struct mr_error *err)
+static enum mr_status on_document(void *ctx, const struct mr_json_doc *doc, uint32_t node,
+                                  struct mr_error *err)
 {
     struct message *shared = ctx, one = *shared;
     shared->number++;
@@ -380,11 +401,13 @@ static enum mr_status on_document(void *ctx, const struct mr_json_doc *doc, uint
     one.data = MR_JSON_MEMBER(doc, node, "data");
     one.key = MR_JSON_MEMBER(doc, node, "key");
     if (!mr_json_is(doc, one.meta, MR_J_OBJECT))
-        return mr_fail_data(err, MR_CODE_AMBIGUOUS, "the message has no \"meta\", so it is none of SharePlex's");
+        return mr_fail_data(err, MR_CODE_AMBIGUOUS,
+                            "the message has no \"meta\", so it is none of SharePlex's");
     struct mr_str op = operation(&one);
     enum action action = action_of(op);
     if (action == UNKNOWN)
-        return mr_fail_data(err, MR_CODE_UNKNOWN_OP, "SharePlex has no operation \"%.*s\"", (int)(op.len < 40 ? op.len : 40), op.ptr);
+        return mr_fail_data(err, MR_CODE_UNKNOWN_OP, "SharePlex has no operation \"%.*s\"",
+                            (int)(op.len < 40 ? op.len : 40), op.ptr);
 
     mr_pairs_begin(one.dec->pairs, place(&one));
     if (action != COMMIT && action != HEARTBEAT)
@@ -393,17 +416,20 @@ static enum mr_status on_document(void *ctx, const struct mr_json_doc *doc, uint
     return action == HEARTBEAT ? MR_OK : tell_lost(&one, err);
 }
 
-static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec, struct mr_topic_facts *facts, struct mr_arena *ar,
-                             mr_emit_fn emit, void *ctx, struct mr_error *err)
+static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec,
+                             struct mr_topic_facts *facts, struct mr_arena *ar, mr_emit_fn emit, void *ctx,
+                             struct mr_error *err)
 {
-    struct message m = {.dec = dec, .rec = rec, .ar = ar, .emit = emit, .ctx = ctx, .relation = {MR_STR(""), MR_STR("")}};
+    struct message m = {
+        .dec = dec, .rec = rec, .ar = ar, .emit = emit, .ctx = ctx, .relation = {MR_STR(""), MR_STR("")}};
     bool is_null;
     (void)facts;
     MR_TRY(mr_documents_each(dec->cn, rec, ar, on_document, &m, &is_null, err));
     return is_null ? mr_control_emit(MR_CONTROL_EMPTY, NULL, ar, emit, ctx, err) : MR_OK;
 }
 
-static bool waits(const struct mr_decoder *dec, const struct mr_partition *part, int64_t position, int64_t after)
+static bool waits(const struct mr_decoder *dec, const struct mr_partition *part, int64_t position,
+                  int64_t after)
 {
     return mr_pairs_waiting(dec->pairs, part->index, position, after);
 }
@@ -412,8 +438,8 @@ static int sniff(struct mr_decoder *dec, const struct mr_record *rec, struct mr_
 {
     struct mr_first_document first;
     enum mr_first what;
-    if (mr_documents_first(dec->cn, rec, ar, &first, &what, NULL) != MR_OK || what != MR_FIRST_OBJECT || first.is_described ||
-        mr_detect_has_debezium_header(rec))
+    if (mr_documents_first(dec->cn, rec, ar, &first, &what, NULL) != MR_OK || what != MR_FIRST_OBJECT ||
+        first.is_described || mr_detect_has_debezium_header(rec))
         return 0;
     return mr_detect_is_shareplex(&first.shape) ? MR_SNIFF_SHAREPLEX : 0;
 }

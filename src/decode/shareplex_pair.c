@@ -13,7 +13,7 @@ struct entry {
     int64_t opened, closed; /* places as one number, see place_of; closed OPEN = not yet */
     char *name, *text;      /* owned: table, transaction, row with NUL behind each; the image */
     size_t name_len, text_len;
-    bool is_adjacent;       /* the next document is its other half, or none is */
+    bool is_adjacent;          /* the next document is its other half, or none is */
     struct mr_str transaction; /* within name */
 };
 
@@ -60,7 +60,8 @@ static bool is_named(const struct entry *e, const struct mr_pair_name *name)
     const struct mr_str parts[] = {name->table, name->transaction, name->row};
     size_t at = 0;
     for (size_t i = 0; i < 3; i++) {
-        if (e->name_len - at < parts[i].len + 1 || (parts[i].len != 0 && memcmp(e->name + at, parts[i].ptr, parts[i].len) != 0) ||
+        if (e->name_len - at < parts[i].len + 1 ||
+            (parts[i].len != 0 && memcmp(e->name + at, parts[i].ptr, parts[i].len) != 0) ||
             e->name[at + parts[i].len] != '\0')
             return false;
         at += parts[i].len + 1;
@@ -102,7 +103,8 @@ static void fill(struct mr_pairs *pairs, struct entry *e, const struct mr_pair_n
     pairs->bytes += e->name_len + e->text_len;
 }
 
-bool mr_pairs_keep(struct mr_pairs *pairs, struct mr_pair_place at, const struct mr_pair_name *name, struct mr_str text)
+bool mr_pairs_keep(struct mr_pairs *pairs, struct mr_pair_place at, const struct mr_pair_name *name,
+                   struct mr_str text)
 {
     for (size_t i = pairs->count; i-- > 0;) { /* the record again: it waits again */
         struct entry *e = &pairs->entries[i];
@@ -137,8 +139,8 @@ void mr_pairs_begin(struct mr_pairs *pairs, struct mr_pair_place at)
     }
 }
 
-bool mr_pairs_take(struct mr_pairs *pairs, struct mr_pair_place at, const struct mr_pair_name *name, struct mr_arena *ar,
-                   struct mr_str *text)
+bool mr_pairs_take(struct mr_pairs *pairs, struct mr_pair_place at, const struct mr_pair_name *name,
+                   struct mr_arena *ar, struct mr_str *text)
 {
     for (size_t i = pairs->count; i-- > 0;) {
         struct entry *e = &pairs->entries[i];
@@ -151,8 +153,8 @@ bool mr_pairs_take(struct mr_pairs *pairs, struct mr_pair_place at, const struct
     return false;
 }
 
-bool mr_pairs_lost(struct mr_pairs *pairs, struct mr_pair_place at, const struct mr_pair_name *name, bool is_last,
-                   struct mr_arena *ar, struct mr_str *text)
+bool mr_pairs_lost(struct mr_pairs *pairs, struct mr_pair_place at, const struct mr_pair_name *name,
+                   bool is_last, struct mr_arena *ar, struct mr_str *text)
 {
     for (size_t i = 0; i < pairs->count; i++) {
         struct entry *e = &pairs->entries[i];

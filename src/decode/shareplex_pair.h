@@ -27,14 +27,15 @@ struct mr_pair_name {
 /* The document at that place is decoded, maybe not for the first time: what it has closed before is open again. */
 void mr_pairs_begin(struct mr_pairs *pairs, struct mr_pair_place at);
 /* Remember the before image (`text`, copied). False: too many wait already, or it is too large. */
-bool mr_pairs_keep(struct mr_pairs *pairs, struct mr_pair_place at, const struct mr_pair_name *name, struct mr_str text);
+bool mr_pairs_keep(struct mr_pairs *pairs, struct mr_pair_place at, const struct mr_pair_name *name,
+                   struct mr_str text);
 /* The before image of the after image at that place; false if there is none. *text is in `ar`. */
-bool mr_pairs_take(struct mr_pairs *pairs, struct mr_pair_place at, const struct mr_pair_name *name, struct mr_arena *ar,
-                   struct mr_str *text);
+bool mr_pairs_take(struct mr_pairs *pairs, struct mr_pair_place at, const struct mr_pair_name *name,
+                   struct mr_arena *ar, struct mr_str *text);
 /* A before image before that place whose other half can no longer come, now that the document there is known: that is the last of its transaction
  * (`name`, is_last), or stands behind a half whose other half had to come next, or is far away. To be called until it gives false. */
-bool mr_pairs_lost(struct mr_pairs *pairs, struct mr_pair_place at, const struct mr_pair_name *name, bool is_last,
-                   struct mr_arena *ar, struct mr_str *text);
+bool mr_pairs_lost(struct mr_pairs *pairs, struct mr_pair_place at, const struct mr_pair_name *name,
+                   bool is_last, struct mr_arena *ar, struct mr_str *text);
 /* Does a before image of the partition from behind position `after` wait, when everything up to `position` is known? */
 bool mr_pairs_waiting(const struct mr_pairs *pairs, uint32_t part, int64_t position, int64_t after);
 

@@ -61,14 +61,15 @@ static bool one_geometry(struct walk *w, uint64_t *open)
     w->is_little = w->p[0] == 1;
     w->p++;
     w->left--;
-    if (!take_u32(w, &type) || ((type & EWKB_SRID) != 0 && !take_u32(w, &srid)) || (type & 0x0fffffff) >= 4000)
+    if (!take_u32(w, &type) || ((type & EWKB_SRID) != 0 && !take_u32(w, &srid)) ||
+        (type & 0x0fffffff) >= 4000)
         return false;
 
     switch ((type & 0x0fffffff) % 1000) {
     case 1:
         return skip(w, point_size(type));
-    case 2:  /* LineString */
-    case 8:  /* CircularString */
+    case 2: /* LineString */
+    case 8: /* CircularString */
         return skip_points(w, point_size(type));
     case 3:  /* Polygon */
     case 17: /* Triangle */
@@ -117,7 +118,8 @@ static uint32_t little_u32(const char *ptr)
 /* EWKB's SRID is taken out of the outermost geometry. */
 static struct mr_str without_srid(struct mr_str wkb, struct mr_arena *ar, uint32_t *srid)
 {
-    struct walk w = {.p = (const unsigned char *)wkb.ptr + 1, .left = wkb.len - 1, .is_little = wkb.ptr[0] == 1};
+    struct walk w = {
+        .p = (const unsigned char *)wkb.ptr + 1, .left = wkb.len - 1, .is_little = wkb.ptr[0] == 1};
     uint32_t type;
     if (!take_u32(&w, &type) || (type & EWKB_SRID) == 0 || !take_u32(&w, srid))
         return wkb;

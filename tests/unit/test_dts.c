@@ -25,10 +25,10 @@ struct datum {
     const char *object_z, *keys_z; /* NULL = none */
     const char *fields_z;          /* one letter each: "ab" */
     int32_t types[8];
-    struct mr_buf before, after;   /* values, one behind another */
+    struct mr_buf before, after; /* values, one behind another */
     size_t before_count, after_count;
     const char *statement_z;
-    bool is_old;                   /* without bornTimestamp */
+    bool is_old; /* without bornTimestamp */
     bool has_logical;
 };
 
@@ -174,16 +174,16 @@ static struct helper *new_helper(void)
 }
 
 /* The row {a: value} as the decoder renders the field. */
-#define assert_value(h, source, type, ADD, want)                                                                       \
-    do {                                                                                                               \
-        struct datum d_ = new_datum(source, MR_DTS_INSERT, "a");                                                       \
-        struct mr_buf *b = &d_.after;                                                                                  \
-        d_.keys_z = NULL;                                                                                              \
-        d_.types[0] = (type);                                                                                          \
-        ADD;                                                                                                           \
-        d_.after_count = 1;                                                                                            \
-        assert_int_equal(decode(h, &d_), MR_OK);                                                                       \
-        assert_string_equal(mr_buf_z(&(h)->out), "upsert new d.t" want);                                               \
+#define assert_value(h, source, type, ADD, want)                                                             \
+    do {                                                                                                     \
+        struct datum d_ = new_datum(source, MR_DTS_INSERT, "a");                                             \
+        struct mr_buf *b = &d_.after;                                                                        \
+        d_.keys_z = NULL;                                                                                    \
+        d_.types[0] = (type);                                                                                \
+        ADD;                                                                                                 \
+        d_.after_count = 1;                                                                                  \
+        assert_int_equal(decode(h, &d_), MR_OK);                                                             \
+        assert_string_equal(mr_buf_z(&(h)->out), "upsert new d.t" want);                                     \
     } while (0)
 
 /* ---- values ---- */
@@ -204,7 +204,8 @@ static void test_numbers(void **state)
     assert_value(h, MR_DTS_ORACLE, 2, add_decimal(b, "~", 0, 0), " after(a=#Infinity:decimal)");
     assert_value(h, MR_DTS_ORACLE, 2, add_decimal(b, "-~", 0, 0), " after(a=#-Infinity:decimal)");
     assert_value(h, MR_DTS_ORACLE, 2, add_decimal(b, "NaN", 0, 0), " after(a=#NaN:decimal)");
-    assert_value(h, MR_DTS_ORACLE, 2, add_decimal(b, "1e999999999", 0, 0), " after(a=invalid(expected a decimal number):decimal)");
+    assert_value(h, MR_DTS_ORACLE, 2, add_decimal(b, "1e999999999", 0, 0),
+                 " after(a=invalid(expected a decimal number):decimal)");
     helper_free(h);
 }
 
@@ -214,13 +215,17 @@ static void test_texts_are_read_in_their_character_set(void **state)
     struct helper *h = new_helper();
     helper_start(h);
     assert_value(h, 0, 253, add_worded(b, MR_DTS_CHARACTER, "utf8mb4", MR_STR("ä")), " after(a='ä':text)");
-    assert_value(h, 0, 253, add_worded(b, MR_DTS_CHARACTER, "latin1", MR_STR("\x80\x81\xe4")), " after(a='€\xc2\x81ä':text)");
-    assert_value(h, 0, 253, add_worded(b, MR_DTS_CHARACTER, "GBK", MR_STR("\xd6\xd0")), " after(a='中':text)");
-    assert_value(h, 0, 253, add_worded(b, MR_DTS_CHARACTER, "ucs2", MR_STR("\x00\x41")), " after(a='A':text)");
+    assert_value(h, 0, 253, add_worded(b, MR_DTS_CHARACTER, "latin1", MR_STR("\x80\x81\xe4")),
+                 " after(a='€\xc2\x81ä':text)");
+    assert_value(h, 0, 253, add_worded(b, MR_DTS_CHARACTER, "GBK", MR_STR("\xd6\xd0")),
+                 " after(a='中':text)");
+    assert_value(h, 0, 253, add_worded(b, MR_DTS_CHARACTER, "ucs2", MR_STR("\x00\x41")),
+                 " after(a='A':text)");
     assert_value(h, 0, 253, add_worded(b, MR_DTS_CHARACTER, "cp1251", MR_STR("\xcf")), " after(a='П':text)");
     assert_value(h, 0, 253, add_worded(b, MR_DTS_CHARACTER, "", MR_STR("\x00\xff")), " after(a=x00ff:bytes)");
     assert_value(h, 0, 253, add_worded(b, MR_DTS_CHARACTER, "binary", MR_STR("a")), " after(a=x61:bytes)");
-    assert_value(h, 0, 253, add_worded(b, MR_DTS_CHARACTER, "utf8", MR_STR("\xff")), " after(a='\xff'?4:text)");
+    assert_value(h, 0, 253, add_worded(b, MR_DTS_CHARACTER, "utf8", MR_STR("\xff")),
+                 " after(a='\xff'?4:text)");
     assert_value(h, 0, 253, add_worded(b, MR_DTS_CHARACTER, "gbk", MR_STR("\xd6")),
                  " after(a=invalid(bytes that the text's character set does not have))");
     assert_value(h, 0, 253, add_worded(b, MR_DTS_CHARACTER, "klingon", MR_STR("a")),
@@ -239,17 +244,24 @@ static void test_dates_and_times_are_told_by_their_members(void **state)
                  " after(a=2024-06-10T08:15:30.123456:timestamp)");
     assert_value(h, 0, 12, add_datetime(b, (int32_t[7]){2024, 6, 10, 8, 15, 30, 123456789}),
                  " after(a=2024-06-10T08:15:30.123456:timestamp)");
-    assert_value(h, 0, 10, add_datetime(b, (int32_t[7]){2024, 2, 29, NO, NO, NO, NO}), " after(a=D2024-02-29:date)");
+    assert_value(h, 0, 10, add_datetime(b, (int32_t[7]){2024, 2, 29, NO, NO, NO, NO}),
+                 " after(a=D2024-02-29:date)");
     assert_value(h, 0, 10, add_datetime(b, (int32_t[7]){2023, 2, 29, NO, NO, NO, NO}),
                  " after(a=invalid(a date or time that does not exist):date)");
-    assert_value(h, 0, 11, add_datetime(b, (int32_t[7]){NO, NO, NO, 0, -5, 0, NO}), " after(a=I-00:05:00:duration)");
-    assert_value(h, 0, 11, add_datetime(b, (int32_t[7]){NO, NO, NO, -101, -2, -3, NO}), " after(a=I-101:02:03:duration)");
-    assert_value(h, 0, 11, add_datetime(b, (int32_t[7]){NO, NO, NO, 8, 1, 2, NO}), " after(a=T08:01:02:time)");
+    assert_value(h, 0, 11, add_datetime(b, (int32_t[7]){NO, NO, NO, 0, -5, 0, NO}),
+                 " after(a=I-00:05:00:duration)");
+    assert_value(h, 0, 11, add_datetime(b, (int32_t[7]){NO, NO, NO, -101, -2, -3, NO}),
+                 " after(a=I-101:02:03:duration)");
+    assert_value(h, 0, 11, add_datetime(b, (int32_t[7]){NO, NO, NO, 8, 1, 2, NO}),
+                 " after(a=T08:01:02:time)");
     assert_value(h, 0, 11, add_datetime(b, (int32_t[7]){NO, NO, NO, 8, 61, 2, NO}),
                  " after(a=invalid(a time that does not exist))");
-    assert_value(h, 0, 13, add_datetime(b, (int32_t[7]){2024, NO, NO, NO, NO, NO, NO}), " after(a=2024:int64)");
-    assert_value(h, 1, 182, add_datetime(b, (int32_t[7]){-3, -2, NO, NO, NO, NO, NO}), " after(a='-3-2':text)");
-    assert_value(h, 1, 183, add_datetime(b, (int32_t[7]){NO, NO, 4, 5, 6, 7, 500000000}), " after(a='4 05:06:07.500000':text)");
+    assert_value(h, 0, 13, add_datetime(b, (int32_t[7]){2024, NO, NO, NO, NO, NO, NO}),
+                 " after(a=2024:int64)");
+    assert_value(h, 1, 182, add_datetime(b, (int32_t[7]){-3, -2, NO, NO, NO, NO, NO}),
+                 " after(a='-3-2':text)");
+    assert_value(h, 1, 183, add_datetime(b, (int32_t[7]){NO, NO, 4, 5, 6, 7, 500000000}),
+                 " after(a='4 05:06:07.500000':text)");
     assert_value(h, 0, 12, add_datetime(b, (int32_t[7]){0, 0, 0, 0, 0, 0, NO}), " after(a=null:timestamp)");
     assert_value(h, 0, 12, add_datetime(b, (int32_t[7]){INT32_MAX, 1, 1, 0, 0, 0, NO}),
                  " after(a=invalid(a date or time that does not exist):timestamp)");
@@ -272,19 +284,26 @@ static void test_instants(void **state)
     (void)state;
     struct helper *h = new_helper();
     helper_start(h);
-    assert_value(h, 0, 7, add_timestamp(b, 1523543851, 500000), " after(a=2018-04-12T14:37:31.500000Z:timestamptz)");
+    assert_value(h, 0, 7, add_timestamp(b, 1523543851, 500000),
+                 " after(a=2018-04-12T14:37:31.500000Z:timestamptz)");
     assert_value(h, 0, 7, add_timestamp(b, 0, 0), " after(a=null:timestamptz)");
     assert_value(h, 3, 1184, add_timestamp(b, 0, 0), " after(a=1970-01-01T00:00:00Z:timestamptz)");
-    assert_value(h, 0, 7, add_timestamp(b, INT64_MAX, 0), " after(a=range(an instant beyond all calendars):timestamptz)");
-    assert_value(h, 0, 7, add_timestamp(b, INT64_MIN, 0), " after(a=range(an instant beyond all calendars):timestamptz)");
-    assert_value(h, 0, 7, add_timestamp(b, 1, INT32_MIN), " after(a=invalid(a fraction of a second or more):timestamptz)");
+    assert_value(h, 0, 7, add_timestamp(b, INT64_MAX, 0),
+                 " after(a=range(an instant beyond all calendars):timestamptz)");
+    assert_value(h, 0, 7, add_timestamp(b, INT64_MIN, 0),
+                 " after(a=range(an instant beyond all calendars):timestamptz)");
+    assert_value(h, 0, 7, add_timestamp(b, 1, INT32_MIN),
+                 " after(a=invalid(a fraction of a second or more):timestamptz)");
     static const int32_t at[7] = {2024, 6, 10, 8, 15, 30, 123456};
     assert_value(h, 3, 1184, add_zoned(b, at, "+08"), " after(a=2024-06-10T00:15:30.123456Z:timestamptz)");
     assert_value(h, 3, 1184, add_zoned(b, at, "GMT+8"), " after(a=2024-06-10T00:15:30.123456Z:timestamptz)");
-    assert_value(h, 3, 1184, add_zoned(b, at, "Asia/Shanghai"), " after(a=2024-06-10T00:15:30.123456Z:timestamptz)");
-    assert_value(h, 3, 1184, add_zoned(b, at, "../../etc/passwd"), " after(a=invalid(a time zone that is not known))");
+    assert_value(h, 3, 1184, add_zoned(b, at, "Asia/Shanghai"),
+                 " after(a=2024-06-10T00:15:30.123456Z:timestamptz)");
+    assert_value(h, 3, 1184, add_zoned(b, at, "../../etc/passwd"),
+                 " after(a=invalid(a time zone that is not known))");
     assert_value(h, 3, 1184, add_zoned(b, at, ""), " after(a=invalid(a time zone that is not known))");
-    assert_value(h, 3, 1266, add_zoned(b, (int32_t[7]){NO, NO, NO, 8, 0, 0, NO}, "-03:30"), " after(a='08:00:00.000000-03:30':text)");
+    assert_value(h, 3, 1266, add_zoned(b, (int32_t[7]){NO, NO, NO, 8, 0, 0, NO}, "-03:30"),
+                 " after(a='08:00:00.000000-03:30':text)");
     helper_free(h);
 }
 
@@ -303,16 +322,20 @@ static void test_objects_are_told_by_their_word(void **state)
     (void)state;
     struct helper *h = new_helper();
     helper_start(h);
-    assert_value(h, 0, 252, add_worded(b, MR_DTS_BINARY_OBJECT, "blob", MR_STR("\x00\xff")), " after(a=x00ff:bytes)");
+    assert_value(h, 0, 252, add_worded(b, MR_DTS_BINARY_OBJECT, "blob", MR_STR("\x00\xff")),
+                 " after(a=x00ff:bytes)");
     assert_value(h, 0, 252, add_worded(b, MR_DTS_BINARY_OBJECT, "TEXT", MR_STR("t")), " after(a='t':text)");
-    assert_value(h, 0, 245, add_worded(b, MR_DTS_BINARY_OBJECT, "json", MR_STR("[1, 2]")), " after(a=J[1,2]:json!)");
+    assert_value(h, 0, 245, add_worded(b, MR_DTS_BINARY_OBJECT, "json", MR_STR("[1, 2]")),
+                 " after(a=J[1,2]:json!)");
     assert_value(h, 0, 245, add_worded(b, MR_DTS_TEXT_OBJECT, "JSON", MR_STR("{")),
                  " after(a=invalid(the text of a JSON column is not JSON):json!)");
     assert_value(h, 3, 16, add_worded(b, MR_DTS_TEXT_OBJECT, "bool", MR_STR("t")), " after(a=true:boolean)");
     assert_value(h, 3, 16, add_worded(b, MR_DTS_TEXT_OBJECT, "bool", MR_STR("x")),
                  " after(a=invalid(expected true or false):boolean)");
-    assert_value(h, 3, 17, add_worded(b, MR_DTS_TEXT_OBJECT, "BYTEA", MR_STR("\\x00fF")), " after(a=x00ff:bytes)");
-    assert_value(h, 0, 255, add_worded(b, MR_DTS_TEXT_GEOMETRY, "geometry", MR_STR("POINT(1 2)")), " after(a='POINT(1 2)':text)");
+    assert_value(h, 3, 17, add_worded(b, MR_DTS_TEXT_OBJECT, "BYTEA", MR_STR("\\x00fF")),
+                 " after(a=x00ff:bytes)");
+    assert_value(h, 0, 255, add_worded(b, MR_DTS_TEXT_GEOMETRY, "geometry", MR_STR("POINT(1 2)")),
+                 " after(a='POINT(1 2)':text)");
     assert_value(h, 0, 255, add_worded(b, MR_DTS_BINARY_GEOMETRY, "geometry", MR_STR("\x01")),
                  " after(a=invalid(expected a geometry as WKB):json!)");
     helper_free(h);
@@ -337,7 +360,8 @@ static void test_geometries_with_and_without_their_reference_system(void **state
     assert_geometry(MR_STR("\0\0\0\0" POINT), "{\"wkb\":\"AQEAAAAAAAAAAAAIQAAAAAAAAABA\",\"srid\":0}");
     assert_geometry(MR_STR("\x01\x01\0\0\x20\xe6\x10\0\0\0\0\0\0\0\0\x08@\0\0\0\0\0\0\0@"),
                     "{\"wkb\":\"AQEAAAAAAAAAAAAIQAAAAAAAAABA\",\"srid\":4326}");
-    assert_geometry(MR_STR("\x01\x07\0\0\0\x01\0\0\0" POINT), "{\"wkb\":\"AQcAAAABAAAAAQEAAAAAAAAAAAAIQAAAAAAAAABA\",\"srid\":0}");
+    assert_geometry(MR_STR("\x01\x07\0\0\0\x01\0\0\0" POINT),
+                    "{\"wkb\":\"AQcAAAABAAAAAQEAAAAAAAAAAAAIQAAAAAAAAABA\",\"srid\":0}");
     assert_geometry(MR_STR("\x01\x07\0\0\0\xff\xff\xff\xff"), NULL); /* collections that are not there */
     assert_geometry(MR_STR("\x01\x02\0\0\0\xff\xff\xff\xff"), NULL);
     assert_geometry(MR_STR("\x02"), NULL);
@@ -360,7 +384,8 @@ static void test_operations_and_their_images(void **state)
     put_long(&d.after, 1); /* not captured */
     d.before_count = d.after_count = 2;
     assert_int_equal(decode(h, &d), MR_OK);
-    assert_string_equal(mr_buf_z(&h->out), "upsert partial d.t key(a=2:int64) old(a=1:int64) after(a=2:int64)");
+    assert_string_equal(mr_buf_z(&h->out),
+                        "upsert partial d.t key(a=2:int64) old(a=1:int64) after(a=2:int64)");
 
     d = new_datum(0, MR_DTS_DELETE, "ab");
     d.is_old = true;
@@ -379,7 +404,8 @@ static void test_operations_and_their_images(void **state)
     d.object_z = "d";
     d.statement_z = "alter table t add c int";
     assert_int_equal(decode(h, &d), MR_OK);
-    assert_string_equal(mr_buf_z(&h->out), "control schema-change d.t ddl alter table t add c int ALTER in 'd' part 0");
+    assert_string_equal(mr_buf_z(&h->out),
+                        "control schema-change d.t ddl alter table t add c int ALTER in 'd' part 0");
     d = new_datum(0, MR_DTS_DDL, "");
     d.object_z = "d";
     d.statement_z = "truncate table t";
@@ -503,7 +529,8 @@ static void test_every_shorter_and_every_longer_datum_is_refused(void **state)
     for (size_t len = 0; len < b.len; len++) {
         if (len == old.len) /* the older schema's */
             continue;
-        assert_int_equal(helper_decode_bytes(h, "x", (struct mr_str){NULL, 0}, mr_str_of(b.data, len)), MR_E_DATA);
+        assert_int_equal(helper_decode_bytes(h, "x", (struct mr_str){NULL, 0}, mr_str_of(b.data, len)),
+                         MR_E_DATA);
         assert_string_equal(h->err.code, "truncated");
     }
     mr_buf_append_char(&b, '\0');
@@ -525,17 +552,22 @@ static void test_lying_lengths_and_endless_numbers_are_refused(void **state)
         size_t len;
         const char *code_z;
     } cases[] = {
-        {"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80", 12, "corrupt"},           /* a number without end */
-        {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10, "corrupt"},                    /* an int of 64 bits */
-        {"\x00\x00\x00\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", 13, "truncated"},      /* a text of 2^63 - 1 bytes */
-        {"\x00\x00\x00\x01", 4, "corrupt"},                                             /* a text of minus one */
+        {"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80", 12, "corrupt"}, /* a number without end */
+        {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10, "corrupt"},         /* an int of 64 bits */
+        {"\x00\x00\x00\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", 13,
+         "truncated"},                      /* a text of 2^63 - 1 bytes */
+        {"\x00\x00\x00\x01", 4, "corrupt"}, /* a text of minus one */
         {"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02", 12, "truncated"},
-        {"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 21, "corrupt"}, /* a block of -2^63 */
-        {"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x02\x02", 14, "truncated"},  /* a block longer than the rest */
+        {"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 21,
+         "corrupt"}, /* a block of -2^63 */
+        {"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x02\x02", 14,
+         "truncated"}, /* a block longer than the rest */
         {"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xfe\xff\xff\xff\x0f", 16, "truncated"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_int_equal(helper_decode_bytes(h, "x", (struct mr_str){NULL, 0}, mr_str_of(cases[i].bytes, cases[i].len)), MR_E_DATA);
+        assert_int_equal(
+            helper_decode_bytes(h, "x", (struct mr_str){NULL, 0}, mr_str_of(cases[i].bytes, cases[i].len)),
+            MR_E_DATA);
         assert_string_equal(h->err.code, cases[i].code_z);
     }
     helper_free(h);

@@ -10,7 +10,8 @@
 #define AT(position) ((struct mr_pair_place){0, (position), 0})
 
 static const struct mr_pair_name ab = {{"T", 1}, {"1.1", 3}, {"A", 1}}, bb = {{"T", 1}, {"1.1", 3}, {"B", 1}},
-                                 other = {{"T", 1}, {"2.2", 3}, {"A", 1}}, bare = {{"T", 1}, {"", 0}, {"", 0}};
+                                 other = {{"T", 1}, {"2.2", 3}, {"A", 1}},
+                                 bare = {{"T", 1}, {"", 0}, {"", 0}};
 
 struct fixture {
     struct mr_pairs *pairs;
@@ -139,12 +140,17 @@ static void test_documents_of_one_record_are_in_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_halves_find_each_other_by_table_transaction_and_row, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_record_that_is_read_again_finds_the_same_half_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_partition_waits_between_its_halves_and_only_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_halves_find_each_other_by_table_transaction_and_row, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_a_record_that_is_read_again_finds_the_same_half_again, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_a_partition_waits_between_its_halves_and_only_there, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_a_half_is_lost_at_the_end_of_its_transaction, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_without_addresses_the_next_record_is_the_other_half_or_none_is, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_half_is_lost_when_its_other_half_is_too_far_away, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_without_addresses_the_next_record_is_the_other_half_or_none_is,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_half_is_lost_when_its_other_half_is_too_far_away, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_no_more_halves_are_kept_than_fit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_documents_of_one_record_are_in_order, set_up, tear_down),
     };

@@ -37,7 +37,8 @@ static int64_t instant_of(struct mr_str text)
 static struct mr_status_event event_of(json_t *one)
 {
     json_t *options = json_object_get(one, "options"), *value = json_object_get(one, "value");
-    struct mr_status_event ev = {.datamart = text_of(options, "datamart"), .at_us = instant_of(text_of(options, "clock"))};
+    struct mr_status_event ev = {.datamart = text_of(options, "datamart"),
+                                 .at_us = instant_of(text_of(options, "clock"))};
     struct mr_str op = text_of(value, "op"), done;
     bool found = false;
     for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
@@ -47,7 +48,8 @@ static struct mr_status_event event_of(json_t *one)
         }
     }
     assert_true(found);
-    assert_true(mr_uuid_parse(mr_str_z(json_string_value(json_array_get(json_object_get(options, "uuids"), 0))), ev.id));
+    assert_true(mr_uuid_parse(
+        mr_str_z(json_string_value(json_array_get(json_object_get(options, "uuids"), 0))), ev.id));
     ev.delta = json_integer_value(json_object_get(value, "delta"));
     ev.entity = text_of(value, "entity");
     ev.has_cn = json_is_integer(json_object_get(value, "cn"));
@@ -127,7 +129,8 @@ static void test_whole_seconds_are_cut_and_six_digits_are_always_there(void **st
 static void test_names_are_escaped_only_where_json_wants_it(void **state)
 {
     (void)state;
-    struct mr_status_event ev = {.action = MR_STATUS_WRITE_CANCELLED, .entity = MR_STR("пр\"о\\д/а\n"), .has_cn = true, .cn = 1};
+    struct mr_status_event ev = {
+        .action = MR_STATUS_WRITE_CANCELLED, .entity = MR_STR("пр\"о\\д/а\n"), .has_cn = true, .cn = 1};
     assert_value(&ev, "{\"entity\":\"пр\\\"о\\\\д/а\\n\",\"cn\":1}");
 }
 
