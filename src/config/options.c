@@ -39,6 +39,11 @@ static const struct mr_word canal_image_words[] = {
     {"standard", MR_CANAL_STANDARD}, {"dts_legacy", MR_CANAL_DTS_LEGACY}, {NULL, 0}};
 static const struct mr_word canal_enum_words[] = {
     {"index", MR_CANAL_INDEX}, {"label", MR_CANAL_LABEL}, {NULL, 0}};
+static const struct mr_word dts_fraction_words[] = {{"auto", MR_DTS_FRACTION_AUTO},
+                                                    {"micro", MR_DTS_FRACTION_MICRO},
+                                                    {"nano", MR_DTS_FRACTION_NANO},
+                                                    {"milli", MR_DTS_FRACTION_MILLI},
+                                                    {NULL, 0}};
 static const struct mr_word canal_sqltype_words[] = {
     {"jdbc", MR_CANAL_JDBC}, {"dts", MR_CANAL_DTS}, {NULL, 0}};
 static const struct mr_word log_format_words[] = {
@@ -213,6 +218,13 @@ const struct mr_option mr_options[] = {
     {"maxwell.missing_is_null", MR_OPT_BOOL, AT(maxwell_missing_is_null), .default_z = "false",
      .help_z = "Maxwell runs with `output_nulls=false` and logs full rows: a column that an update does not list is null. "
                "Otherwise it is unknown and keeps what it has."},
+    {"dts.fraction", MR_OPT_WORD, AT(dts_fraction), .words = dts_fraction_words, .default_z = "auto",
+     .help_z = "Unit of the fractions of seconds in DTS's records: `micro`, `nano` or `milli`. `auto`: nanoseconds from Oracle, else "
+               "microseconds, but nanoseconds where the number is too large for them."},
+    {"dts.logical_names", MR_OPT_BOOL, AT(dts_logical_names), .default_z = "true",
+     .help_z = "Rows of a physical shard go to the table that DTS names as its logical one. `false`: each shard is a table."},
+    {"event_table", MR_OPT_TEXT, AT(event_table), .default_z = "prostore_status_event",
+     .help_z = "The table of the events that are read from a status topic of Prostore."},
 
     {"unwrap.flatten.struct", MR_OPT_BOOL, AT(flatten_struct), .default_z = "true",
      .help_z = "Make columns `a_b` of nested documents. Otherwise a document is one JSON column."},
@@ -351,8 +363,9 @@ const struct mr_option_section mr_option_sections[] = {
     {"json", NULL, NULL},
     {"avro", NULL, NULL},
     {"registry", "Schema registry", "Named as in Confluent's clients."},
-    {"canal", "Canal and Maxwell", ""},
+    {"canal", "Canal, Maxwell and DTS", ""},
     {"maxwell", NULL, NULL},
+    {"dts", NULL, NULL},
     {"unwrap", "Unwrapping events",
      "Named as in Debezium's own transforms; those that add columns work for every format."},
     {"text", "Text and limits", ""},

@@ -7,6 +7,7 @@
 
 #include "payload_rules.h"
 #include "payload_schemas.h"
+#include "dts.h"
 
 #define MAX_AVRO_DEPTH 128
 #define MAX_AVRO_ITEMS 1000000
@@ -199,6 +200,8 @@ static enum mr_status open_side(struct mr_payloads *p, const struct mr_payload_r
     *msg = (struct mr_connect_message){.root = MR_JSON_NONE};
     out->has[side] = false;
     if (encoding == MR_ENC_AUTO && (p->schemas == NULL || !mr_frame_sniff(rec, side, bytes)))
+        return MR_OK;
+    if (encoding == MR_ENC_AUTO && !is_key && mr_dts_is(bytes, ar)) /* its first byte is a frame's, too; nothing framed passes as one */
         return MR_OK;
     out->has[side] = true;
     if (!(is_key ? rec->has_key : rec->has_value)) {

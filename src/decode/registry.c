@@ -12,6 +12,9 @@ const struct mr_decoder_ops *const mr_decoders[] = {
     &mr_decoder_json,
     &mr_decoder_canal,
     &mr_decoder_maxwell,
+    &mr_decoder_dts,
+    &mr_decoder_shareplex,
+    &mr_decoder_prostore,
     NULL,
 };
 
@@ -97,6 +100,16 @@ void mr_decoder_set_destroy(struct mr_decoder_set *set)
     mr_payloads_destroy(set->payloads);
     mr_connect_destroy(set->cn);
     mr_xfree(set);
+}
+
+bool mr_decoder_set_waits(const struct mr_decoder_set *set, const struct mr_partition *part, int64_t position,
+                          int64_t after)
+{
+    for (size_t i = 0; i < DECODERS; i++) {
+        if (mr_decoders[i]->waits != NULL && mr_decoders[i]->waits(set->decoders[i], part, position, after))
+            return true;
+    }
+    return false;
 }
 
 static void choose(struct mr_topic_facts *facts, size_t index)

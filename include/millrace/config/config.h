@@ -50,6 +50,7 @@ enum mr_zero_date { MR_ZERO_DATE_NULL, MR_ZERO_DATE_ERROR };
 enum mr_name_case { MR_CASE_PRESERVE, MR_CASE_LOWER, MR_CASE_UPPER };
 enum mr_canal_image { MR_CANAL_STANDARD, MR_CANAL_DTS_LEGACY };
 enum mr_canal_enum { MR_CANAL_INDEX, MR_CANAL_LABEL };
+enum mr_dts_fraction { MR_DTS_FRACTION_AUTO, MR_DTS_FRACTION_MICRO, MR_DTS_FRACTION_NANO, MR_DTS_FRACTION_MILLI };
 enum mr_canal_sqltype { MR_CANAL_JDBC, MR_CANAL_DTS };
 enum mr_array_encoding {
     MR_ARRAY_JSON,     /* one JSON column */
@@ -159,6 +160,9 @@ struct mr_config {
     enum mr_canal_enum canal_enum;
     enum mr_canal_sqltype canal_sqltype;
     bool maxwell_missing_is_null;
+    enum mr_dts_fraction dts_fraction; /* unit of the member called millis */
+    bool dts_logical_names;
+    char *event_table;             /* of Prostore's status events */
 
     /* limits on messages */
     uint32_t max_depth;        /* nesting of JSON */

@@ -88,6 +88,7 @@ struct mr_change {
                                      it says of `relation` is meant */
     enum mr_statement_kind statement_kind; /* SCHEMA_CHANGE: what it does to `relation` */
     struct mr_relation new_relation; /* SCHEMA_CHANGE, RENAME: the table's name from now on */
+    struct mr_str lost;           /* CONTROL: the text of an earlier half of an update whose other half will not come: a dead letter */
     struct mr_str tx_id;          /* the source's transaction, "" where the producer does not tell; equal for neighbours of one */
     bool tx_last;                 /* this change ends its transaction */
     int64_t source_us;            /* time of the change at the source, INT64_MIN unknown */
