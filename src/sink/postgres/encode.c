@@ -7,7 +7,6 @@
 #include <millrace/base/decimal.h>
 #include <millrace/base/time.h>
 
-#include <float.h>
 #include <math.h>
 
 #define EPOCH_DAYS 10957 /* 2000-01-01 since 1970-01-01 */
@@ -145,7 +144,7 @@ static enum mr_status encode_float(enum mr_pg_wire wire, struct mr_value v, stru
         mr_buf_append_u64be(out, bits);
         return MR_OK;
     }
-    if (isfinite(v.f) && fabs(v.f) > FLT_MAX)
+    if (isfinite(v.f) && isinf((float)v.f)) /* the shortest text of the largest float lies above it */
         return out_of_range("a number beyond the range of real", err);
     float narrow = (float)v.f;
     uint32_t bits;
