@@ -143,8 +143,6 @@ static void make(const struct mr_config *cfg, struct mr_str topic, struct mr_pay
         out->encoding[MR_SIDE_KEY] = both;
     else if (has_columns)
         (void)encoding_of(mr_str_z(cfg->default_key_format), &out->encoding[MR_SIDE_KEY]);
-    if (is_both && both != MR_ENC_JSON)
-        out->is_key_explicit = true;
     if (out->encoding[MR_SIDE_KEY] == MR_ENC_AUTO)
         out->is_key_explicit = false;
 

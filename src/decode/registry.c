@@ -223,7 +223,8 @@ enum mr_status mr_decoder_set_decode(struct mr_decoder_set *set, const struct mr
     if (index == DECODERS)
         MR_TRY(detect(set, &with, facts, ar, &index, err));
     struct holding h = {set->payloads, rec, ar, emit, ctx};
-    if (mr_payloads_key_is_explicit(set->payloads, rec->topic)) {
+    /* Debezium's events and rows have rules of their own for keys that are null or differ. */
+    if (mr_decoders[index] == &mr_decoder_json && mr_payloads_key_is_explicit(set->payloads, rec->topic)) {
         emit = emit_held;
         ctx = &h;
     }
