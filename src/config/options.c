@@ -115,6 +115,8 @@ const struct mr_option mr_options[] = {
                "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, `key_window`, `null_key`, "
                "`key_value_conflict`."},
 
+    {"default.key.format", MR_OPT_TEXT, AT(default_key_format), .default_z = "kafka",
+     .help_z = "Format of keys whose columns are declared (`key.columns`) and whose format is named nowhere else."},
     {"key.columns", MR_OPT_COMMAS, AT(key_columns), .default_z = "",
      .help_z = "Columns of the key, in their order, with their SQL types: `id BIGINT, region STRING`. Types: `BOOLEAN`, `SMALLINT`, `INT`, "
                "`BIGINT`, `REAL`, `DOUBLE`, `STRING`, `BYTES`, `DECIMAL(p,s)`, `DATE`, `TIME`, `TIMESTAMP`, `UUID`, and for `json`, "
@@ -357,6 +359,7 @@ const struct mr_option_section mr_option_sections[] = {
     {"source", "Source", "Exactly one source is read: Kafka or files."},
     {"format", "Formats", ""},
     {"topics", NULL, NULL},
+    {"default", NULL, NULL},
     {"key", NULL, NULL},
     {"null", NULL, NULL},
     {"value", NULL, NULL},

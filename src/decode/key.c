@@ -9,8 +9,7 @@
 /* A logical router writes it into keys; it is no column of the table. */
 static const struct mr_str router_member = {"__dbz__physicalTableIdentifier", 30};
 
-/* The last two parts of a topic, as the names that templates fall back on. */
-static struct mr_relation relation_of_topic(struct mr_str topic)
+struct mr_relation mr_relation_of_topic(struct mr_str topic)
 {
     struct mr_relation rel = {MR_STR(""), topic};
     ptrdiff_t dot = mr_str_rfind(topic, '.');
@@ -27,7 +26,7 @@ static struct mr_relation relation_of_topic(struct mr_str topic)
 static struct mr_str scalar_path(const struct mr_config *cfg, const struct mr_record *rec,
                                  const struct mr_connect_message *key, const struct mr_key_rule *rule)
 {
-    struct mr_relation rel = rule->relation.table.len != 0 ? rule->relation : relation_of_topic(rec->topic);
+    struct mr_relation rel = rule->relation.table.len != 0 ? rule->relation : mr_relation_of_topic(rec->topic);
     struct mr_table_settings settings;
     mr_config_table(cfg, rel.database, rel.table, &settings);
     if (settings.key_mode == MR_KEY_FIELDS && settings.key_fields.count == 1)

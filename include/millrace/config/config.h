@@ -118,6 +118,7 @@ struct mr_config {
 
     char *format; /* "auto", a decoder's name, or an encoding's, which then holds for key and value */
     char *key_format, *value_format; /* "" = as `format` says */
+    char *default_key_format;        /* of keys with declared columns whose format nobody names */
     bool avro_fail_on_trailing, json_schema_formats;
     char *key_columns, *value_columns; /* declared: "id BIGINT, name STRING"; "" = none */
     char *key_column_name;             /* of a key without names */
