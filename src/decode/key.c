@@ -221,6 +221,32 @@ void mr_key_follow_image(struct mr_arena *ar, struct mr_change *ev, const struct
     ev->key = key_of_image(ar, ev->key, image);
 }
 
+/* Is `whole` what the negative number `wrapped` was before it had to fit into 64 bits with a sign? */
+static bool is_unwrapped(struct mr_value wrapped, struct mr_value whole)
+{
+    char text[24];
+    if (wrapped.tag != MR_V_INT || wrapped.i >= 0 || whole.tag != MR_V_NUMBER)
+        return false;
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)wrapped.i);
+    return mr_str_eq_z(mr_value_str(whole), text);
+}
+
+void mr_key_unwrap(struct mr_arena *ar, struct mr_change *ev)
+{
+    struct mr_field *key = NULL;
+    for (size_t i = 0; i < ev->key.count; i++) {
+        const struct mr_field *a = find(&ev->after, ev->key.items[i].path, i);
+        if (a == NULL || !is_unwrapped(ev->key.items[i].value, a->value))
+            continue;
+        if (key == NULL) {
+            key = mr_arena_alloc(ar, ev->key.count * sizeof(*key));
+            memcpy(key, ev->key.items, ev->key.count * sizeof(*key));
+            ev->key.items = key;
+        }
+        key[i] = *a;
+    }
+}
+
 bool mr_key_disagrees(struct mr_arena *ar, const struct mr_change *ev)
 {
     return key_of_image(ar, ev->key, &ev->after).items != ev->key.items;

@@ -40,6 +40,10 @@ enum mr_status mr_key_apply(struct mr_connect *cn, const struct mr_record *rec,
  * value only the row's propagated source type explains), and row and key must name the same row. */
 void mr_key_follow_image(struct mr_arena *ar, struct mr_change *ev, const struct mr_fields *image);
 
+/* A BIGINT UNSIGNED beyond 2^63 stands in the key as it was wrapped, and the row's schema knows what it is: the key takes the row's value. Nothing
+ * else of the row counts against the key. */
+void mr_key_unwrap(struct mr_arena *ar, struct mr_change *ev);
+
 /* Do key and `after` disagree on a key column? */
 bool mr_key_disagrees(struct mr_arena *ar, const struct mr_change *ev);
 
