@@ -3,16 +3,16 @@
 
 bool mr_connect_is_array(const struct mr_connect *cn, const struct mr_connect_schema *schema)
 {
-    if (cn->cfg->array_encoding != MR_ARRAY_ARRAY || schema == NULL || schema->kind != MR_C_ARRAY || schema->name.len > 0 ||
-        schema->items == NULL)
+    if (cn->cfg->array_encoding != MR_ARRAY_ARRAY || schema == NULL || schema->kind != MR_C_ARRAY ||
+        schema->name.len > 0 || schema->items == NULL)
         return false;
     uint8_t kind = schema->items->type.kind;
     return kind != MR_T_NONE && kind != MR_T_JSON && kind != MR_T_ARRAY;
 }
 
 /* Element by element, as if each were a column of the items' type. The JSON is what the column would be without this. */
-struct mr_value mr_connect_array(struct mr_connect *cn, const struct mr_connect_schema *schema, const struct mr_json_doc *doc,
-                                 uint32_t node, struct mr_arena *ar)
+struct mr_value mr_connect_array(struct mr_connect *cn, const struct mr_connect_schema *schema,
+                                 const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar)
 {
     struct mr_value json = mr_connect_value(cn, schema, doc, node, ar);
     uint32_t count = 0;

@@ -17,43 +17,25 @@ enum class {
     CLASS_ARRAY,
 };
 
-static enum class class_of(const struct mr_bson_value *value)
-{
-    switch (value->kind) {
-    case MR_BSON_NULL:
-    case MR_BSON_STRING:
-    case MR_BSON_OID:
-    case MR_BSON_DECIMAL:
-        return CLASS_TEXT;
-    case MR_BSON_INT:
-    case MR_BSON_BIG_INT:
-        return CLASS_INT;
-    case MR_BSON_DOUBLE:
-        return CLASS_DOUBLE;
-    case MR_BSON_BOOL:
-        return CLASS_BOOL;
-    case MR_BSON_DATE:
-    case MR_BSON_TIMESTAMP:
-        return CLASS_INSTANT;
-    case MR_BSON_BINARY:
-        return CLASS_BYTES;
-    case MR_BSON_REGEX:
-    case MR_BSON_CODE_SCOPE:
-    case MR_BSON_MIN_KEY:
-    case MR_BSON_MAX_KEY:
-    case MR_BSON_DOCUMENT:
-        return CLASS_DOCUMENT;
-    case MR_BSON_ARRAY:
-        return CLASS_ARRAY;
-    case MR_BSON_UNDEFINED:
-    case MR_BSON_BAD:
-        break;
+static enum class class_of(const struct mr_bson_value *value) {
+    switch (value->kind){
+        case MR_BSON_NULL : case MR_BSON_STRING : case MR_BSON_OID : case MR_BSON_DECIMAL : return CLASS_TEXT;
+        case MR_BSON_INT : case MR_BSON_BIG_INT : return CLASS_INT;
+        case MR_BSON_DOUBLE : return CLASS_DOUBLE;
+        case MR_BSON_BOOL : return CLASS_BOOL;
+        case MR_BSON_DATE : case MR_BSON_TIMESTAMP : return CLASS_INSTANT;
+        case MR_BSON_BINARY : return CLASS_BYTES;
+        case MR_BSON_REGEX : case MR_BSON_CODE_SCOPE : case MR_BSON_MIN_KEY : case MR_BSON_MAX_KEY : case
+        MR_BSON_DOCUMENT : return CLASS_DOCUMENT;
+        case MR_BSON_ARRAY : return CLASS_ARRAY;
+        case MR_BSON_UNDEFINED : case MR_BSON_BAD : break;
     }
-    return CLASS_NONE;
+return CLASS_NONE;
 }
 
 /* Has a member of these documents a type that it did not have in an earlier one? `classes`: by name, class + 1. */
-static bool members_differ(const struct mr_json_doc *doc, uint32_t object, struct mr_map *classes, struct mr_arena *ar)
+static bool members_differ(const struct mr_json_doc *doc, uint32_t object, struct mr_map *classes,
+                           struct mr_arena *ar)
 {
     for (uint32_t n = mr_json_first(doc, object); n != MR_JSON_NONE; n = mr_json_next_in(doc, object, n)) {
         if (mr_json_is_shadowed(doc, object, n))
@@ -64,16 +46,16 @@ static bool members_differ(const struct mr_json_doc *doc, uint32_t object, struc
             continue;
         struct mr_str name = mr_json_string(doc, n, ar, NULL);
         uintptr_t before = (uintptr_t)mr_map_get(classes, name);
-        if (before != 0 && before != (uintptr_t)class)
+        if (before != 0 && before != (uintptr_t) class)
             return true;
         if (before == 0)
-            mr_map_put(classes, name, (void *)(uintptr_t)class);
+            mr_map_put(classes, name, (void *)(uintptr_t) class);
     }
     return false;
 }
 
 struct survey {
-    enum class class;      /* of the elements, but for nulls beside documents */
+    enum class class; /* of the elements, but for nulls beside documents */
     bool is_mixed, has_null, has_other_text, has_decimal;
     struct mr_bson_value bad; /* an element that cannot be */
 };
@@ -100,7 +82,8 @@ static struct survey look_at(const struct mr_json_doc *doc, uint32_t array, stru
     struct survey s = {.class = CLASS_NONE};
     struct mr_map *members = mr_map_create();
 
-    for (uint32_t n = mr_json_first(doc, array); n != MR_JSON_NONE && !s.is_mixed; n = mr_json_next_in(doc, array, n)) {
+    for (uint32_t n = mr_json_first(doc, array); n != MR_JSON_NONE && !s.is_mixed;
+         n = mr_json_next_in(doc, array, n)) {
         struct mr_bson_value value = mr_extjson_read(doc, n, ar);
         add_class(&s, &value);
         if (value.kind == MR_BSON_DOCUMENT)
@@ -112,8 +95,8 @@ static struct survey look_at(const struct mr_json_doc *doc, uint32_t array, stru
 }
 
 /* A decimal among texts is its text. */
-static struct mr_value item_of(struct mr_extjson *ej, const struct mr_json_doc *doc, const struct mr_bson_value *read, bool as_text,
-                               struct mr_arena *ar)
+static struct mr_value item_of(struct mr_extjson *ej, const struct mr_json_doc *doc,
+                               const struct mr_bson_value *read, bool as_text, struct mr_arena *ar)
 {
     struct mr_type ignored;
 
@@ -122,8 +105,8 @@ static struct mr_value item_of(struct mr_extjson *ej, const struct mr_json_doc *
     return mr_extjson_scalar(ej, doc, read, ar, &ignored);
 }
 
-struct mr_value mr_extjson_array(struct mr_extjson *ej, const struct mr_json_doc *doc, const struct mr_bson_value *array,
-                                 struct mr_arena *ar, struct mr_type *type)
+struct mr_value mr_extjson_array(struct mr_extjson *ej, const struct mr_json_doc *doc,
+                                 const struct mr_bson_value *array, struct mr_arena *ar, struct mr_type *type)
 {
     struct mr_value json = mr_extjson_scalar(ej, doc, array, ar, type);
     struct survey s = look_at(doc, array->node, ar);
@@ -138,7 +121,8 @@ struct mr_value mr_extjson_array(struct mr_extjson *ej, const struct mr_json_doc
     if (s.bad.kind == MR_BSON_BAD)
         return mr_extjson_scalar(ej, doc, &s.bad, ar, type);
     struct mr_value *items = mr_arena_alloc(ar, (doc->nodes[array->node].count + 1) * sizeof *items);
-    for (uint32_t n = mr_json_first(doc, array->node); n != MR_JSON_NONE; n = mr_json_next_in(doc, array->node, n)) {
+    for (uint32_t n = mr_json_first(doc, array->node); n != MR_JSON_NONE;
+         n = mr_json_next_in(doc, array->node, n)) {
         struct mr_bson_value value = mr_extjson_read(doc, n, ar);
         if (value.kind == MR_BSON_UNDEFINED)
             continue;

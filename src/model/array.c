@@ -162,7 +162,8 @@ static bool read_bare(struct reader *r, struct mr_value *out)
     int64_t whole;
     double f;
 
-    while (r->at < r->end && *r->at != ',' && *r->at != ']' && *r->at != ' ' && *r->at != '\t' && *r->at != '\n' && *r->at != '\r')
+    while (r->at < r->end && *r->at != ',' && *r->at != ']' && *r->at != ' ' && *r->at != '\t' &&
+           *r->at != '\n' && *r->at != '\r')
         r->at++;
     struct mr_str text = mr_str_of(from, (size_t)(r->at - from));
     if (mr_str_eq(text, MR_STR("null")))
@@ -212,7 +213,8 @@ static size_t room(struct mr_str json)
 bool mr_array_of_json(struct mr_value v, struct mr_type type, struct mr_arena *ar, struct mr_value *out)
 {
     struct mr_str json = mr_value_str(v);
-    struct reader r = {.at = json.ptr, .end = json.ptr + json.len, .ar = ar, .element = mr_type_element(type)};
+    struct reader r = {
+        .at = json.ptr, .end = json.ptr + json.len, .ar = ar, .element = mr_type_element(type)};
     uint32_t count = 0;
 
     skip_blanks(&r);

@@ -6,7 +6,8 @@
 
 bool mr_type_eq(struct mr_type a, struct mr_type b)
 {
-    return a.kind == b.kind && a.element == b.element && a.open == b.open && a.precision == b.precision && a.scale == b.scale;
+    return a.kind == b.kind && a.element == b.element && a.open == b.open && a.precision == b.precision &&
+           a.scale == b.scale;
 }
 
 struct mr_type mr_type_array_of(struct mr_type element)
@@ -252,7 +253,8 @@ bool mr_type_parse(struct mr_str text, struct mr_type *out)
     if (name.len > 2 && memcmp(name.ptr + name.len - 2, "[]", 2) == 0)
         cut = 2;
     else if (name.len > sizeof word - 1 &&
-             mr_str_eq_nocase(mr_str_of(name.ptr + name.len - (sizeof word - 1), sizeof word - 1), MR_STR(" array")))
+             mr_str_eq_nocase(mr_str_of(name.ptr + name.len - (sizeof word - 1), sizeof word - 1),
+                              MR_STR(" array")))
         cut = sizeof word - 1;
     if (cut == 0)
         return parse_scalar(name, out);

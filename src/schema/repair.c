@@ -85,7 +85,9 @@ static struct mr_value repair_array(struct mr_value v, bool replace, struct mr_a
     struct mr_value *items = mr_arena_alloc(ar, (from->count + 1) * sizeof *items);
 
     for (uint32_t i = 0; i < from->count; i++)
-        items[i] = from->items[i].tag == MR_V_TEXT && from->items[i].flags ? mr_text_repair(from->items[i], replace, ar) : from->items[i];
+        items[i] = from->items[i].tag == MR_V_TEXT && from->items[i].flags
+                       ? mr_text_repair(from->items[i], replace, ar)
+                       : from->items[i];
     *array = *from;
     array->items = items;
     array->json = mr_value_str(mr_text_repair(mr_value_json_of_array(v), replace, ar));

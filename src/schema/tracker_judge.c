@@ -209,6 +209,8 @@ static enum mr_verdict to_variant(struct mr_tk_judge *j, struct mr_type needed)
     struct mr_type type = variant_type(needed);
     char text[TYPE_TEXT];
 
+    if (is_mixed(j))
+        j->v = mr_value_json_of_array(j->v);
     mr_type_text(type, text);
     struct mr_str path = mr_arena_printf(j->ar, "%.*s" MR_VARIANT_MARK "%s", MR_STR_FMT(j->field->path), text);
     int found = mr_tk_find(tk, path);

@@ -42,6 +42,10 @@ static struct mr_type any_type(struct random *r)
         return chance(r, 50) ? MR_TYPE_DECIMAL_OPEN : MR_TYPE_DECIMAL(12, (int16_t)below(r, 5));
     if (type.kind == MR_T_BITS && chance(r, 50))
         return MR_TYPE_BITS((uint16_t)(1 + below(r, 12)));
+    if (type.kind == MR_T_ARRAY) {
+        struct mr_type element = any_type(r);
+        return element.kind == MR_T_JSON || element.kind == MR_T_ARRAY ? mr_type_array_of(MR_TYPE(MR_T_INT64)) : mr_type_array_of(element);
+    }
     return type;
 }
 

@@ -58,7 +58,8 @@ static void assert_type(struct mr_value v, const char *want)
 static void test_an_array_is_of_what_its_elements_have_in_common(void **state)
 {
     (void)state;
-    struct mr_value i = mr_value_int(1), f = mr_value_float(1.5), t = mr_value_text(MR_STR("x")), null = mr_value_null();
+    struct mr_value i = mr_value_int(1), f = mr_value_float(1.5), t = mr_value_text(MR_STR("x")),
+                    null = mr_value_null();
 
     assert_type(array_of(i, i), "int64[]");
     assert_type(array_of(i, null), "int64[]");
@@ -70,13 +71,15 @@ static void test_an_array_is_of_what_its_elements_have_in_common(void **state)
     assert_type(array_of(t, i), "mixed");
     assert_type(array_of(mr_value_time(MR_V_TIME, 1), mr_value_time(MR_V_DURATION, -1)), "duration[]");
     assert_type(array_of(mr_value_time(MR_V_TIMESTAMP, 1), mr_value_time(MR_V_TIMESTAMPTZ, 1)), "mixed");
-    assert_type(array_of(mr_value_bytes(MR_V_BITS, MR_STR("1")), mr_value_bytes(MR_V_BITS, MR_STR("10"))), "bits[]");
+    assert_type(array_of(mr_value_bytes(MR_V_BITS, MR_STR("1")), mr_value_bytes(MR_V_BITS, MR_STR("10"))),
+                "bits[]");
     assert_type(array_of(i, mr_value_bytes(MR_V_JSON, MR_STR("{}"))), "mixed");
 }
 
 static void test_type_names_of_arrays_are_read_as_they_are_written(void **state)
 {
-    static const char *const names[] = {"int64[]", "decimal(18,2)[]", "decimal[]", "bits(5)[]", "none[]", "timestamptz[]"};
+    static const char *const names[] = {"int64[]",   "decimal(18,2)[]", "decimal[]",
+                                        "bits(5)[]", "none[]",          "timestamptz[]"};
     char text[32];
     struct mr_type type;
 
@@ -101,7 +104,8 @@ static struct mr_value json(const char *text)
 static void test_json_is_read_as_an_array_of_scalars(void **state)
 {
     struct mr_value v;
-    struct mr_type ints = mr_type_array_of(MR_TYPE(MR_T_INT64)), floats = mr_type_array_of(MR_TYPE(MR_T_FLOAT64));
+    struct mr_type ints = mr_type_array_of(MR_TYPE(MR_T_INT64)),
+                   floats = mr_type_array_of(MR_TYPE(MR_T_FLOAT64));
 
     (void)state;
     assert_true(mr_array_of_json(json(" [ 1 ,null,\t-9223372036854775808 ] "), ints, ar, &v));
@@ -114,7 +118,8 @@ static void test_json_is_read_as_an_array_of_scalars(void **state)
     assert_true(mr_type_accepts(floats, v));
     assert_true(mr_array_of_json(json("[\"a\\\"]\\u00e4,\\ud83d\\ude00\",\"\\n\"]"), ints, ar, &v));
     assert_int_equal(mr_value_array(v)->count, 2);
-    assert_true(mr_str_eq(mr_value_str(mr_value_array(v)->items[0]), MR_STR("a\"]\xC3\xA4,\xF0\x9F\x98\x80")));
+    assert_true(
+        mr_str_eq(mr_value_str(mr_value_array(v)->items[0]), MR_STR("a\"]\xC3\xA4,\xF0\x9F\x98\x80")));
     assert_true(mr_array_of_json(json("[\"\\u0000\",\"\\ud800\"]"), ints, ar, &v));
     assert_int_equal(mr_value_array(v)->items[0].flags, MR_TEXT_HAS_NUL);
     assert_int_equal(mr_value_array(v)->items[1].flags, MR_TEXT_HAS_SURROGATE);
@@ -127,8 +132,10 @@ static void test_json_is_read_as_an_array_of_scalars(void **state)
 
 static void test_an_array_fits_element_by_element(void **state)
 {
-    struct mr_type small = mr_type_array_of(MR_TYPE(MR_T_INT16)), bare = mr_type_array_of(MR_TYPE(MR_T_NONE)), joined;
-    struct mr_value v = array_of(mr_value_int(7), mr_value_int(40000)), empty = mr_array_of(NULL, 0, MR_STR("[]"), 0, MR_OBSERVED, ar);
+    struct mr_type small = mr_type_array_of(MR_TYPE(MR_T_INT16)), bare = mr_type_array_of(MR_TYPE(MR_T_NONE)),
+                   joined;
+    struct mr_value v = array_of(mr_value_int(7), mr_value_int(40000)),
+                    empty = mr_array_of(NULL, 0, MR_STR("[]"), 0, MR_OBSERVED, ar);
     struct mr_facts facts = mr_facts_of(v);
 
     (void)state;
@@ -151,10 +158,9 @@ static void test_an_array_fits_element_by_element(void **state)
 
 /* ---- Extended JSON ---- */
 
-
-
 /* "type value" of one member `a` of the document; fields separated by "; ". */
-static void assert_field(enum mr_array_encoding encoding, bool flatten, const char *document, const char *want)
+static void assert_field(enum mr_array_encoding encoding, bool flatten, const char *document,
+                         const char *want)
 {
     struct mr_config *cfg = mr_xcalloc(1, sizeof *cfg);
     struct mr_json_limits limits = {.max_depth = 200, .max_bytes = 1 << 26, .allow_words = true};
@@ -174,7 +180,8 @@ static void assert_field(enum mr_array_encoding encoding, bool flatten, const ch
         const struct mr_field *f = &list.items[i];
         char text[32];
         bool is_mixed = f->value.tag == MR_V_ARRAY && mr_value_array(f->value)->is_mixed;
-        mr_buf_printf(&out, "%s%.*s %s ", i ? "; " : "", MR_STR_FMT(f->path), is_mixed ? "mixed" : mr_type_text(f->type, text));
+        mr_buf_printf(&out, "%s%.*s %s ", i ? "; " : "", MR_STR_FMT(f->path),
+                      is_mixed ? "mixed" : mr_type_text(f->type, text));
         mr_value_append_json(f->value, &out);
     }
     assert_string_equal(mr_buf_z(&out), want);
@@ -194,8 +201,10 @@ static void test_bson_arrays_are_of_one_connect_type_or_mixed(void **state)
         {"{\"a\":[]}", "a none[] []"},
         {"{\"a\":[{\"$numberDecimal\":\"1.50\"},null]}", "a decimal[] [\"1.50\",null]"},
         {"{\"a\":[{\"$numberDecimal\":\"1.50\"},\"x\"]}", "a text[] [\"1.50\",\"x\"]"},
-        {"{\"a\":[{\"$oid\":\"596e275826f08b2730779e1f\"},{\"$symbol\":\"s\"}]}", "a text[] [\"596e275826f08b2730779e1f\",\"s\"]"},
-        {"{\"a\":[{\"$date\":1},{\"$timestamp\":{\"t\":4000000000,\"i\":1}}]}", "a timestamptz[] [1,4000000000000]"},
+        {"{\"a\":[{\"$oid\":\"596e275826f08b2730779e1f\"},{\"$symbol\":\"s\"}]}",
+         "a text[] [\"596e275826f08b2730779e1f\",\"s\"]"},
+        {"{\"a\":[{\"$date\":1},{\"$timestamp\":{\"t\":4000000000,\"i\":1}}]}",
+         "a timestamptz[] [1,4000000000000]"},
         {"{\"a\":[true,false]}", "a boolean[] [true,false]"},
         {"{\"a\":[{\"$undefined\":true},1]}", "a int64[] [1]"},
         {"{\"a\":[1,null]}", "a mixed [1,null]"},
@@ -208,7 +217,8 @@ static void test_bson_arrays_are_of_one_connect_type_or_mixed(void **state)
         {"{\"a\":[{\"b\":1},{\"b\":\"x\"}]}", "a mixed [{\"b\":1},{\"b\":\"x\"}]"},
         {"{\"a\":[{\"b\":1},null,{\"c\":\"x\"}]}", "a json [{\"b\":1},null,{\"c\":\"x\"}]"},
         {"{\"a\":[[],[1],[[\"x\"]]]}", "a json [[],[1],[[\"x\"]]]"},
-        {"{\"a\":[{\"$regex\":\"^a\",\"$options\":\"\"},{\"b\":1}]}", "a json [{\"regex\":\"^a\",\"options\":\"\"},{\"b\":1}]"},
+        {"{\"a\":[{\"$regex\":\"^a\",\"$options\":\"\"},{\"b\":1}]}",
+         "a json [{\"regex\":\"^a\",\"options\":\"\"},{\"b\":1}]"},
     };
 
     (void)state;
@@ -221,17 +231,22 @@ static void test_document_encoding_makes_members_of_elements(void **state)
     (void)state;
     assert_field(MR_ARRAY_DOCUMENT, true, "{\"a\":[1,\"x\",[true],{\"b\":2},{},[]]}",
                  "a._0 int64 1; a._1 text \"x\"; a._2._0 boolean true; a._3.b int64 2");
-    assert_field(MR_ARRAY_DOCUMENT, false, "{\"a\":[1,[\"x\"],{\"b\":[]}]}", "a json {\"_0\":1,\"_1\":{\"_0\":\"x\"},\"_2\":{\"b\":{}}}");
-    assert_field(MR_ARRAY_DOCUMENT, false, "{\"a\":[1,{\"$undefined\":true},2]}", "a json {\"_0\":1,\"_2\":2}");
-    assert_field(MR_ARRAY_DOCUMENT, true, "{\"a\":[1,{\"$undefined\":true},2]}", "a._0 int64 1; a._2 int64 2");
+    assert_field(MR_ARRAY_DOCUMENT, false, "{\"a\":[1,[\"x\"],{\"b\":[]}]}",
+                 "a json {\"_0\":1,\"_1\":{\"_0\":\"x\"},\"_2\":{\"b\":{}}}");
+    assert_field(MR_ARRAY_DOCUMENT, false, "{\"a\":[1,{\"$undefined\":true},2]}",
+                 "a json {\"_0\":1,\"_2\":2}");
+    assert_field(MR_ARRAY_DOCUMENT, true, "{\"a\":[1,{\"$undefined\":true},2]}",
+                 "a._0 int64 1; a._2 int64 2");
     assert_field(MR_ARRAY_JSON, true, "{\"a\":[1,\"x\"]}", "a json [1,\"x\"]");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_an_array_is_of_what_its_elements_have_in_common, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_type_names_of_arrays_are_read_as_they_are_written, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_array_is_of_what_its_elements_have_in_common, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_type_names_of_arrays_are_read_as_they_are_written, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_json_is_read_as_an_array_of_scalars, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_array_fits_element_by_element, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bson_arrays_are_of_one_connect_type_or_mixed, setup, teardown),

@@ -38,9 +38,10 @@ enum mr_type_origin {
 };
 
 struct mr_type {
-    uint8_t kind;       /* enum mr_type_kind */
-    uint8_t origin;     /* enum mr_type_origin; not compared by mr_type_eq */
-    uint8_t element;    /* ARRAY: kind of its elements, NONE = none seen but nulls; else 0. open, precision and scale are theirs */
+    uint8_t kind;   /* enum mr_type_kind */
+    uint8_t origin; /* enum mr_type_origin; not compared by mr_type_eq */
+    uint8_t
+        element; /* ARRAY: kind of its elements, NONE = none seen but nulls; else 0. open, precision and scale are theirs */
     bool open;          /* DECIMAL: digits open; precision and scale are then 0 */
     bool not_null;      /* declared NOT NULL: information only */
     uint16_t precision; /* DECIMAL: all digits; BITS: length, 0 = varying */
