@@ -12,6 +12,9 @@ struct mr_key_rule {
     bool id_is_document_id;      /* flattened MongoDB rows: the single member `id` is the column `_id` */
 };
 
+/* The last two parts of a topic, as the names that templates fall back on. */
+struct mr_relation mr_relation_of_topic(struct mr_str topic);
+
 /* *out gets the key's fields; count 0 where the record has no key (null, or an object without members). */
 enum mr_status mr_key_fields(struct mr_connect *cn, const struct mr_record *rec,
                              const struct mr_connect_message *key, const struct mr_key_rule *rule,
@@ -20,6 +23,9 @@ enum mr_status mr_key_fields(struct mr_connect *cn, const struct mr_record *rec,
 
 /* The key's payload as canonical JSON text, "" without a key. */
 struct mr_str mr_key_text(const struct mr_connect_message *key, struct mr_arena *ar);
+
+/* Key fields as one JSON object, for formats whose key is not the record's. */
+struct mr_str mr_key_fields_text(const struct mr_fields *key, struct mr_arena *ar);
 
 /* Is the key an object whose only member is `id`? Its node, else MR_JSON_NONE. */
 uint32_t mr_key_single_id(const struct mr_connect_message *key);

@@ -92,6 +92,10 @@ const char *mr_status_name(enum mr_status status);
 #define MR_CODE_UNKNOWN_FORMAT "unknown_format" /* detection found nothing that fits */
 #define MR_CODE_AMBIGUOUS "ambiguous"           /* contradicts the topic's format */
 #define MR_CODE_UNSUPPORTED "unsupported"       /* recognised, not readable here */
+#define MR_CODE_UNKNOWN_OP "unknown_op"         /* an operation that the format does not have */
+#define MR_CODE_INCOMPLETE "incomplete"         /* a row that its producer has cut down to its key */
+#define MR_CODE_STATEMENT_BINLOG "statement_binlog" /* the source logs statements, not rows */
+#define MR_CODE_ENCRYPTED "encrypted"           /* encrypted by the producer */
 #define MR_CODE_TOO_LARGE "too_large"           /* beyond a size limit */
 #define MR_CODE_BAD_MAGIC "bad_magic"           /* no framing of a schema registry */
 #define MR_CODE_TRUNCATED "truncated"           /* ends before it is complete */
@@ -103,6 +107,12 @@ const char *mr_status_name(enum mr_status status);
 #define MR_CODE_UNSUPPORTED_SCHEMA "unsupported_schema" /* one that says that the data is encrypted */
 #define MR_CODE_SCHEMA_TYPE "schema_type_mismatch" /* the id is of another kind of schema than the format says */
 #define MR_CODE_UNKNOWN_SCHEMA "unknown_schema_id"
+#define MR_CODE_BAD_LENGTH "bad_length"         /* another number of bytes than its type takes */
+#define MR_CODE_BAD_CSV "bad_csv"               /* no CSV record */
+#define MR_CODE_COLUMN_COUNT "column_count"     /* another number of fields than columns are declared */
+#define MR_CODE_MAP_IN_KEY "map_in_key"         /* a map in a key: equal ones may be written differently */
+#define MR_CODE_NULL_KEY_COLUMN "null_key_column"
+#define MR_CODE_KEY_CONFLICT "key_value_conflict" /* a column differs between key and value */
 #define MR_CODE_NAME_COLLISION "name_collision"
 #define MR_CODE_CONSTRAINT "constraint"         /* the target's own constraint refused the row */
 #define MR_CODE_REFUSED "refused"               /* any other data refusal of the target */

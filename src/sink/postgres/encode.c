@@ -7,7 +7,6 @@
 #include <millrace/base/decimal.h>
 #include <millrace/base/time.h>
 
-#include <float.h>
 #include <math.h>
 
 #define MR_PG_MAX_ARRAY 134217727 /* MaxArraySize: elements of an array */
@@ -146,9 +145,9 @@ static enum mr_status encode_float(enum mr_pg_wire wire, struct mr_value v, stru
         mr_buf_append_u64be(out, bits);
         return MR_OK;
     }
-    if (isfinite(v.f) && fabs(v.f) > FLT_MAX)
+    float narrow = (float)v.f; /* the shortest text of the largest float lies above it, and rounds to it */
+    if (isfinite(v.f) && !isfinite(narrow))
         return out_of_range("a number beyond the range of real", err);
-    float narrow = (float)v.f;
     uint32_t bits;
     memcpy(&bits, &narrow, sizeof(bits));
     mr_buf_append_u32be(out, bits);
