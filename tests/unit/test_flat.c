@@ -53,11 +53,11 @@ static void test_arrays_of_a_schema_have_its_type(void **state)
     char text[32];
 
     assert_string_equal(mr_type_text(type, text), "date[]");
-    assert_decodes(h, T, "{\"id\":1}", ROW("{\"type\":\"int32\",\"optional\":true}") "[1,null]}}", "upsert shop.t key(id=1) after(id=1:int32! a=[1,null]:int32[])");
-    assert_decodes(h, T, "{\"id\":1}", ROW("{\"type\":\"int32\",\"name\":\"io.debezium.time.Date\"}") "[1]}}", "upsert shop.t key(id=1) after(id=1:int32! a=[1]:date[])");
-    assert_decodes(h, T, "{\"id\":1}", ROW("{\"type\":\"string\"}") "null}}", "upsert shop.t key(id=1) after(id=1:int32! a=null:text[])");
-    assert_decodes(h, T, "{\"id\":1}", ROW("{\"type\":\"string\"}") "[]}}", "upsert shop.t key(id=1) after(id=1:int32! a=[]:text[])");
-    assert_decodes(h, T, "{\"id\":1}", ROW("{\"type\":\"struct\",\"fields\":[]}") "[{}]}}", "upsert shop.t key(id=1) after(id=1:int32! a=J[{}]:json)");
+    assert_decodes(h, T, "{\"id\":1}", ROW("{\"type\":\"int32\",\"optional\":true}") "[1,null]}}", "upsert shop.t key(id=1) after(id=1:int32! a=[1,null]:int32[]!)");
+    assert_decodes(h, T, "{\"id\":1}", ROW("{\"type\":\"int32\",\"name\":\"io.debezium.time.Date\"}") "[1]}}", "upsert shop.t key(id=1) after(id=1:int32! a=[1]:date[]!)");
+    assert_decodes(h, T, "{\"id\":1}", ROW("{\"type\":\"string\"}") "null}}", "upsert shop.t key(id=1) after(id=1:int32! a=null:text[]!)");
+    assert_decodes(h, T, "{\"id\":1}", ROW("{\"type\":\"string\"}") "[]}}", "upsert shop.t key(id=1) after(id=1:int32! a=[]:text[]!)");
+    assert_decodes(h, T, "{\"id\":1}", ROW("{\"type\":\"struct\",\"fields\":[]}") "[{}]}}", "upsert shop.t key(id=1) after(id=1:int32! a=J[{}]:json!)");
     helper_free(h);
 }
 
