@@ -19,7 +19,8 @@ static const struct mr_word evolve_words[] = {
     {"full", MR_EVOLVE_FULL}, {"add", MR_EVOLVE_ADD}, {"none", MR_EVOLVE_NONE}, {NULL, 0}};
 static const struct mr_word text_invalid_words[] = {
     {"dead_letter", MR_TEXT_DEAD_LETTER}, {"strip", MR_TEXT_STRIP}, {"replace", MR_TEXT_REPLACE}, {NULL, 0}};
-static const struct mr_word array_words[] = {{"json", MR_ARRAY_JSON}, {NULL, 0}};
+static const struct mr_word array_words[] = {
+    {"json", MR_ARRAY_JSON}, {"array", MR_ARRAY_ARRAY}, {"document", MR_ARRAY_DOCUMENT}, {NULL, 0}};
 static const struct mr_word delete_handling_words[] = {{"drop", MR_DELETES_DROP},
                                                        {"tombstone", MR_DELETES_TOMBSTONE},
                                                        {"rewrite", MR_DELETES_REWRITE},
@@ -38,6 +39,11 @@ static const struct mr_word canal_image_words[] = {
     {"standard", MR_CANAL_STANDARD}, {"dts_legacy", MR_CANAL_DTS_LEGACY}, {NULL, 0}};
 static const struct mr_word canal_enum_words[] = {
     {"index", MR_CANAL_INDEX}, {"label", MR_CANAL_LABEL}, {NULL, 0}};
+static const struct mr_word dts_fraction_words[] = {{"auto", MR_DTS_FRACTION_AUTO},
+                                                    {"micro", MR_DTS_FRACTION_MICRO},
+                                                    {"nano", MR_DTS_FRACTION_NANO},
+                                                    {"milli", MR_DTS_FRACTION_MILLI},
+                                                    {NULL, 0}};
 static const struct mr_word canal_sqltype_words[] = {
     {"jdbc", MR_CANAL_JDBC}, {"dts", MR_CANAL_DTS}, {NULL, 0}};
 static const struct mr_word log_format_words[] = {
@@ -109,6 +115,8 @@ const struct mr_option mr_options[] = {
                "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, `key_window`, `null_key`, "
                "`key_value_conflict`."},
 
+    {"default.key.format", MR_OPT_TEXT, AT(default_key_format), .default_z = "kafka",
+     .help_z = "Format of keys whose columns are declared (`key.columns`) and whose format is named nowhere else."},
     {"key.columns", MR_OPT_COMMAS, AT(key_columns), .default_z = "",
      .help_z = "Columns of the key, in their order, with their SQL types: `id BIGINT, region STRING`. Types: `BOOLEAN`, `SMALLINT`, `INT`, "
                "`BIGINT`, `REAL`, `DOUBLE`, `STRING`, `BYTES`, `DECIMAL(p,s)`, `DATE`, `TIME`, `TIMESTAMP`, `UUID`, and for `json`, "
@@ -212,13 +220,22 @@ const struct mr_option mr_options[] = {
     {"maxwell.missing_is_null", MR_OPT_BOOL, AT(maxwell_missing_is_null), .default_z = "false",
      .help_z = "Maxwell runs with `output_nulls=false` and logs full rows: a column that an update does not list is null. "
                "Otherwise it is unknown and keeps what it has."},
+    {"dts.fraction", MR_OPT_WORD, AT(dts_fraction), .words = dts_fraction_words, .default_z = "auto",
+     .help_z = "Unit of the fractions of seconds in DTS's records: `micro`, `nano` or `milli`. `auto`: nanoseconds from Oracle, else "
+               "microseconds, but nanoseconds where the number is too large for them."},
+    {"dts.logical_names", MR_OPT_BOOL, AT(dts_logical_names), .default_z = "true",
+     .help_z = "Rows of a physical shard go to the table that DTS names as its logical one. `false`: each shard is a table."},
+    {"event_table", MR_OPT_TEXT, AT(event_table), .default_z = "prostore_status_event",
+     .help_z = "The table of the events that are read from a status topic of Prostore."},
 
     {"unwrap.flatten.struct", MR_OPT_BOOL, AT(flatten_struct), .default_z = "true",
      .help_z = "Make columns `a_b` of nested documents. Otherwise a document is one JSON column."},
     {"unwrap.flatten.struct.delimiter", MR_OPT_TEXT, AT(flatten_delimiter), .default_z = "_",
      .help_z = "What stands between the names of a flattened column."},
     {"unwrap.array.encoding", MR_OPT_WORD, AT(array_encoding), .words = array_words, .default_z = "json",
-     .help_z = "How arrays are stored: as one JSON column."},
+     .help_z = "How arrays are stored. json: one JSON column. array: an array of one scalar type is an array column in "
+               "PostgreSQL and a JSON column elsewhere; one whose elements have no type in common is a conflict for the field's "
+               "policy (mixed_array). document: as a document with the members _0, _1, and so on."},
     {"unwrap.delete.tombstone.handling.mode", MR_OPT_WORD, AT(delete_handling), SAID(delete_handling_said),
      .words = delete_handling_words, .default_z = "tombstone",
      .help_z = "What a delete does, for all tables. `tombstone`: it removes the row, as `delete: hard`. `drop`: "
@@ -342,14 +359,16 @@ const struct mr_option_section mr_option_sections[] = {
     {"source", "Source", "Exactly one source is read: Kafka or files."},
     {"format", "Formats", ""},
     {"topics", NULL, NULL},
+    {"default", NULL, NULL},
     {"key", NULL, NULL},
     {"null", NULL, NULL},
     {"value", NULL, NULL},
     {"json", NULL, NULL},
     {"avro", NULL, NULL},
     {"registry", "Schema registry", "Named as in Confluent's clients."},
-    {"canal", "Canal and Maxwell", ""},
+    {"canal", "Canal, Maxwell and DTS", ""},
     {"maxwell", NULL, NULL},
+    {"dts", NULL, NULL},
     {"unwrap", "Unwrapping events",
      "Named as in Debezium's own transforms; those that add columns work for every format."},
     {"text", "Text and limits", ""},

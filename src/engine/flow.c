@@ -505,10 +505,59 @@ static enum mr_status dispatch(struct mr_engine *e, struct mr_batch *batch, stru
     return e->need_redo ? MR_OK : fit_lanes(e, err);
 }
 
+/* ---- records that wait for later ones ---- */
+
+#define HOLD_MS 30000
+
+static bool is_full(const struct mr_engine *e);
+
+static bool is_all_read(const struct mr_engine *e)
+{
+    return e->source_ended && e->todo_count == 0 && (e->chunk == NULL || e->chunk->next == e->chunk->count);
+}
+
+/* The open batch begins with a record that waits for another: is there time, and room, to wait on? */
+static bool may_wait(const struct mr_engine *e)
+{
+    return !is_full(e) && mr_monotonic_ms() - e->open->opened_ms < HOLD_MS;
+}
+
+/* What the batch waits for is not waited for any longer. It may still come, and find its half in memory. */
+static enum mr_status give_up(struct mr_engine *e, struct mr_batch *batch, struct mr_error *err)
+{
+    for (size_t i = 0; i < batch->hold_count; i++) {
+        struct mr_part_state *ps = mr_parts_get(&e->part_states, batch->holds[i].part->part);
+        ps->given_up = ps->taken;
+    }
+    return make(e, batch, err);
+}
+
+/* A position may not lie between a record and the later one that it waits for: the batch ends before the first such record, and what is behind becomes
+ * the next batch, which stays open. *wait: nothing is to be dispatched now. */
+static enum mr_status end_before_waiting(struct mr_engine *e, struct mr_batch *batch, bool *wait, struct mr_error *err)
+{
+    uint32_t at = mr_batch_held(batch);
+    *wait = false;
+    if (at == MR_NOT_HELD)
+        return MR_OK;
+    if (at > 0) {
+        cut(e, batch, at);
+        return make(e, batch, err);
+    }
+    if (is_all_read(e)) /* its partition's position stays where it is */
+        return MR_OK;
+    *wait = mr_engine_stopping() || e->in_callback || may_wait(e);
+    return *wait ? MR_OK : give_up(e, batch, err);
+}
+
 enum mr_status mr_engine_flush(struct mr_engine *e, struct mr_error *err)
 {
     struct mr_batch *batch = e->open;
+    bool wait;
     if (batch == NULL)
+        return MR_OK;
+    MR_TRY(end_before_waiting(e, batch, &wait, err));
+    if (wait || e->need_redo)
         return MR_OK;
     if (batch->part_count == 0) { /* nothing of it is ours any more */
         e->open = NULL;
@@ -555,6 +604,10 @@ enum mr_status mr_engine_redo(struct mr_engine *e, struct mr_error *err)
 
 static enum mr_status do_todo(struct mr_engine *e, struct mr_error *err)
 {
+    if (e->open != NULL && e->open->hold_count > 0) /* it waits, and there are others behind it: it cannot grow */
+        MR_TRY(give_up(e, e->open, err));
+    if (e->open != NULL)
+        return mr_engine_flush(e, err);
     struct mr_batch *batch = e->todo[0];
     e->todo_count--;
     memmove(e->todo, e->todo + 1, e->todo_count * sizeof *e->todo);
@@ -604,6 +657,8 @@ static int64_t left_ms(const struct mr_engine *e)
 {
     if (e->open == NULL)
         return 100;
+    if (mr_batch_held(e->open) == 0)
+        return may_wait(e) ? 100 : 0;
     int64_t left = e->cfg->batch_interval_ms - (mr_monotonic_ms() - e->open->opened_ms);
     return left < 0 ? 0 : left;
 }

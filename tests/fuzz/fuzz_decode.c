@@ -8,8 +8,8 @@
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
-#define FORMATS 6
-static char formats[FORMATS][9] = {"auto", "debezium", "flat", "json", "canal", "maxwell"};
+#define FORMATS 9
+static char formats[FORMATS][10] = {"auto", "debezium", "flat", "json", "canal", "maxwell", "shareplex", "dts-avro", "prostore"};
 static char underscore[] = "_", prefix[] = "__", placeholder[] = "__debezium_unavailable_value";
 static char berlin[] = "Europe/Berlin", every_column[] = "*.b";
 static char no_fields[] = "", some_fields[] = "op,ts_ms,table,source.ts_ms,transaction.id,topic,partition,offset,after.id";

@@ -50,6 +50,7 @@ LIBRARIES = {
     "zstd_errors.h": ["source/"],
     "jansson.h": ["source/", "engine/", "cli/"],
     "curl/curl.h": ["decode/schema_registry.c"],
+    "iconv.h": ["decode/charset.c"],
     "microhttpd.h": ["serve/"],
 }
 

@@ -79,8 +79,13 @@ def events(stream):
         return f.read()
 
 
-def set_args(stream):
-    return [a for k, v in SETTINGS.get(stream, {}).items() for a in ("--set", f"{k}={v}")]
+# A TIME of MySQL ends at 838 hours; a duration of Protobuf does not.
+LONG_DURATIONS = {"types.columns.pb.rows.lasted": "text", "types.columns.pb.text.lasted": "text"}
+
+
+def set_args(stream, target):
+    more = LONG_DURATIONS if stream == "protobuf-rows" and target.name in ("mariadb", "mysql") else {}
+    return [a for k, v in {**SETTINGS.get(stream, {}), **more}.items() for a in ("--set", f"{k}={v}")]
 
 
 def registry_of(stream):
@@ -100,7 +105,7 @@ def load_file(stream, target):
         with open(path, "w", encoding="utf-8") as f:
             f.write(events(stream))
         with registry_of(stream) as registry:
-            millrace("backfill", path, *target.args(), *set_args(stream), *registry_args(registry))
+            millrace("backfill", path, *target.args(), *set_args(stream, target), *registry_args(registry))
 
 
 def load_kafka(stream, target):
@@ -109,7 +114,7 @@ def load_kafka(stream, target):
     prefix = f"{target.name}{os.getpid()}-{stream}."
     subprocess.run([os.environ["KAFKA_LOAD"], broker, prefix], input=events(stream), text=True, check=True)
     with registry_of(stream) as registry:
-        millrace("backfill", "--from", f"kafka://{broker}/^{prefix.replace('.', '[.]')}.*", "--group", prefix + "group", *target.args(), *set_args(stream),
+        millrace("backfill", "--from", f"kafka://{broker}/^{prefix.replace('.', '[.]')}.*", "--group", prefix + "group", *target.args(), *set_args(stream, target),
                  *registry_args(registry))
 
 

@@ -97,11 +97,9 @@ static void test_choice_of_a_topic_stays_and_a_contradiction_is_an_error(void **
 static void test_other_producers_are_refused_by_name(void **state)
 {
     (void)state;
-    assert_foreign(NULL, "{\"meta\":{\"op\":\"ins\"},\"data\":{}}", "SharePlex");
     assert_foreign(NULL, "{\"schema\":{\"dataColumn\":[]},\"payload\":{}}", "DataWorks");
     assert_foreign(NULL, "{\"schema\":{},\"payload\":{\"op\":\"UPDATE_BEFORE\"}}", "DataWorks");
     assert_foreign(NULL, "{\"table\":\"A.B\",\"op_type\":\"I\",\"op_ts\":\"x\",\"after\":{}}", "GoldenGate");
-    assert_foreign("{\"event\":\"x\",\"eventLogId\":\"1\"}", "{\"a\":1}", "Prostore");
     assert_foreign(NULL, "{\"specversion\":\"1.0\",\"data\":{}}", "CloudEvents");
     assert_non_null(strstr(h->err.hint, "json"));
 }
@@ -120,6 +118,18 @@ static void test_canal_and_maxwell_are_found_whole_and_stripped(void **state)
     assert_found("t", "{\"type\":\"table-create\",\"sql\":\"x\"}", "maxwell");
     assert_int_equal(helper_decode(h, "e", NULL, "{\"encrypted\":{\"iv\":\"x\",\"bytes\":\"y\"}}"), MR_E_DATA);
     assert_string_equal(h->err.code, "encrypted");
+}
+
+static void test_shareplex_and_prostore_are_found(void **state)
+{
+    (void)state;
+    assert_found("t", "{\"meta\":{\"op\":\"ins\",\"table\":\"A.B\"},\"data\":{\"a\":1}}", "shareplex");
+    assert_found("t", "{\"meta\":{\"op\":\"ins\"},\"data\":{\"a\":1},\"more\":1}", "flat");
+    assert_found("t", "{\"meta\":\"op\",\"data\":{\"a\":1}}", "flat");
+    memset(&h->facts, 0, sizeof(h->facts));
+    assert_int_equal(helper_decode(h, "e", "{\"datamart\":\"d\",\"event\":\"x\",\"eventLogId\":\"6b80c392-3198-492f-a631-6a684e521b79\"}",
+                                   "{\"deltaNum\":1}"), MR_OK);
+    assert_string_equal(h->facts.format, "prostore");
 }
 
 /* A table may have columns of any of these names. */
@@ -240,6 +250,7 @@ int main(void)
         cmocka_unit_test(test_choice_of_a_topic_stays_and_a_contradiction_is_an_error),
         cmocka_unit_test(test_other_producers_are_refused_by_name),
         cmocka_unit_test(test_canal_and_maxwell_are_found_whole_and_stripped),
+        cmocka_unit_test(test_shareplex_and_prostore_are_found),
         cmocka_unit_test(test_rows_with_a_sign_of_debezium_are_no_messages_of_others),
         cmocka_unit_test(test_signs_of_two_formats_are_ambiguous),
         cmocka_unit_test(test_a_guess_names_the_signs),
