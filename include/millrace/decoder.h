@@ -17,7 +17,8 @@ struct mr_topic_facts {
     bool dirty;          /* set by the decoders when they change anything above */
 };
 
-/* Called for every change, in order. Everything it points to lives in the arena or the record. */
+/* Called for every change, in order. The change itself is there for the call only, whoever wants it keeps a copy; everything it points to lives
+ * in the arena or the record. */
 typedef enum mr_status (*mr_emit_fn)(void *ctx, const struct mr_change *ev, struct mr_error *err);
 
 struct mr_decoder_ops {

@@ -62,7 +62,8 @@ void mr_canal_meta(struct mr_canal_message *m, struct mr_str op, struct mr_chang
 
 static struct mr_change *new_row(struct mr_canal_message *m, enum mr_op op)
 {
-    struct mr_change *ev = mr_arena_zalloc(m->ar, sizeof(*ev));
+    struct mr_change *ev = &m->row_change;
+    memset(ev, 0, sizeof(*ev));
     ev->op = op;
     ev->relation = m->relation;
     ev->source_us = m->source_us;

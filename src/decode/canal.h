@@ -45,6 +45,7 @@ struct mr_canal_message {
     struct mr_str tx_id, gtid;
     int64_t produced_ms;     /* `ts` */
     struct mr_str op;        /* for the metadata columns */
+    struct mr_change row_change; /* the row's that is being read: whoever gets it keeps a copy, and a message may have very many */
 
     struct mr_canal_column *columns;
     size_t column_count, column_cap;

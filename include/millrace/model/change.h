@@ -1,4 +1,4 @@
-/* What a decoder makes of a record: one change of one row (or table). Lives in the batch's arena and is
+/* What a decoder makes of a record: one change of one row (or table). The engine keeps it in the batch's arena, and it is
  * const after the decoder has emitted it. */
 #ifndef MILLRACE_MODEL_CHANGE_H
 #define MILLRACE_MODEL_CHANGE_H
