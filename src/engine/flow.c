@@ -508,6 +508,7 @@ static enum mr_status dispatch(struct mr_engine *e, struct mr_batch *batch, stru
 /* ---- records that wait for later ones ---- */
 
 #define HOLD_MS 30000
+#define HOLD_RECORDS 16384
 
 static bool is_full(const struct mr_engine *e);
 
@@ -646,10 +647,17 @@ static enum mr_status poll_chunk(struct mr_engine *e, int timeout_ms, struct mr_
 /* What is made of the records may weigh so many times as much as they may. */
 #define WEIGHT_FACTOR 4
 
+/* One that waits for the other half of an update may have more records: small batches would part the halves. */
+static size_t most_records(const struct mr_engine *e)
+{
+    bool waits = mr_batch_held(e->open) == 0;
+    return waits && e->cfg->batch_rows < HOLD_RECORDS ? HOLD_RECORDS : e->cfg->batch_rows;
+}
+
 static bool is_full(const struct mr_engine *e)
 {
     return e->open != NULL &&
-           (e->open->record_count >= e->cfg->batch_rows || e->open->bytes >= e->cfg->batch_bytes ||
+           (e->open->record_count >= most_records(e) || e->open->bytes >= e->cfg->batch_bytes ||
             mr_batch_weight(e->open) / WEIGHT_FACTOR >= e->cfg->batch_bytes);
 }
 
