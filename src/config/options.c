@@ -19,7 +19,8 @@ static const struct mr_word evolve_words[] = {
     {"full", MR_EVOLVE_FULL}, {"add", MR_EVOLVE_ADD}, {"none", MR_EVOLVE_NONE}, {NULL, 0}};
 static const struct mr_word text_invalid_words[] = {
     {"dead_letter", MR_TEXT_DEAD_LETTER}, {"strip", MR_TEXT_STRIP}, {"replace", MR_TEXT_REPLACE}, {NULL, 0}};
-static const struct mr_word array_words[] = {{"json", MR_ARRAY_JSON}, {NULL, 0}};
+static const struct mr_word array_words[] = {
+    {"json", MR_ARRAY_JSON}, {"array", MR_ARRAY_ARRAY}, {"document", MR_ARRAY_DOCUMENT}, {NULL, 0}};
 static const struct mr_word delete_handling_words[] = {{"drop", MR_DELETES_DROP},
                                                        {"tombstone", MR_DELETES_TOMBSTONE},
                                                        {"rewrite", MR_DELETES_REWRITE},
@@ -114,6 +115,8 @@ const struct mr_option mr_options[] = {
                "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, `key_window`, `null_key`, "
                "`key_value_conflict`."},
 
+    {"default.key.format", MR_OPT_TEXT, AT(default_key_format), .default_z = "kafka",
+     .help_z = "Format of keys whose columns are declared (`key.columns`) and whose format is named nowhere else."},
     {"key.columns", MR_OPT_COMMAS, AT(key_columns), .default_z = "",
      .help_z = "Columns of the key, in their order, with their SQL types: `id BIGINT, region STRING`. Types: `BOOLEAN`, `SMALLINT`, `INT`, "
                "`BIGINT`, `REAL`, `DOUBLE`, `STRING`, `BYTES`, `DECIMAL(p,s)`, `DATE`, `TIME`, `TIMESTAMP`, `UUID`, and for `json`, "
@@ -230,7 +233,9 @@ const struct mr_option mr_options[] = {
     {"unwrap.flatten.struct.delimiter", MR_OPT_TEXT, AT(flatten_delimiter), .default_z = "_",
      .help_z = "What stands between the names of a flattened column."},
     {"unwrap.array.encoding", MR_OPT_WORD, AT(array_encoding), .words = array_words, .default_z = "json",
-     .help_z = "How arrays are stored: as one JSON column."},
+     .help_z = "How arrays are stored. json: one JSON column. array: an array of one scalar type is an array column in "
+               "PostgreSQL and a JSON column elsewhere; one whose elements have no type in common is a conflict for the field's "
+               "policy (mixed_array). document: as a document with the members _0, _1, and so on."},
     {"unwrap.delete.tombstone.handling.mode", MR_OPT_WORD, AT(delete_handling), SAID(delete_handling_said),
      .words = delete_handling_words, .default_z = "tombstone",
      .help_z = "What a delete does, for all tables. `tombstone`: it removes the row, as `delete: hard`. `drop`: "
@@ -354,6 +359,7 @@ const struct mr_option_section mr_option_sections[] = {
     {"source", "Source", "Exactly one source is read: Kafka or files."},
     {"format", "Formats", ""},
     {"topics", NULL, NULL},
+    {"default", NULL, NULL},
     {"key", NULL, NULL},
     {"null", NULL, NULL},
     {"value", NULL, NULL},

@@ -173,6 +173,12 @@ enum mr_status mr_connect_open(struct mr_connect *cn, enum mr_connect_side side,
 
 /* ---- Payloads to fields ---- */
 
+/* Under unwrap.array.encoding `array`: does the schema declare an array of one scalar type? And its value: ARRAY, or INVALID or UNAVAILABLE as its
+ * elements are. */
+bool mr_connect_is_array(const struct mr_connect *cn, const struct mr_connect_schema *schema);
+struct mr_value mr_connect_array(struct mr_connect *cn, const struct mr_connect_schema *schema, const struct mr_json_doc *doc,
+                                 uint32_t node, struct mr_arena *ar);
+
 /* The members of the object at `node` as fields, under `parent` ("" at the top). With a struct schema by that schema, else as plain
  * JSON. */
 void mr_connect_row(struct mr_connect *cn, const struct mr_connect_schema *schema,

@@ -197,24 +197,33 @@ void mr_json_build_number(struct mr_json_build *b, struct mr_str digits)
     }
 }
 
+/* 1.0, not 1: a float that is whole is no integer in a document. */
+static void floating(struct mr_json_build *b, char text[40], size_t len, bool is_finite)
+{
+    if (!is_finite) {
+        mr_json_build_string(b, mr_str_of(text, len), 0);
+        return;
+    }
+    bool is_whole = true;
+    for (size_t i = 0; i < len; i++)
+        is_whole = is_whole && text[i] != '.' && text[i] != 'e' && text[i] != 'E';
+    if (is_whole) {
+        text[len++] = '.';
+        text[len++] = '0';
+    }
+    mr_json_build_number(b, mr_str_of(text, len));
+}
+
 void mr_json_build_double(struct mr_json_build *b, double v)
 {
-    char text[32];
-    struct mr_str s = mr_str_of(text, mr_double_text(v, text));
-    if (isfinite(v))
-        mr_json_build_number(b, s);
-    else
-        mr_json_build_string(b, s, 0);
+    char text[40];
+    floating(b, text, mr_double_text(v, text), isfinite(v));
 }
 
 void mr_json_build_float(struct mr_json_build *b, float v)
 {
-    char text[32];
-    struct mr_str s = mr_str_of(text, mr_float_text(v, text));
-    if (isfinite(v))
-        mr_json_build_number(b, s);
-    else
-        mr_json_build_string(b, s, 0);
+    char text[40];
+    floating(b, text, mr_float_text(v, text), isfinite(v));
 }
 
 void mr_json_build_string(struct mr_json_build *b, struct mr_str s, unsigned text_flags)

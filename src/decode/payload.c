@@ -3,8 +3,10 @@
 
 #include <stdio.h>
 
+#include <millrace/base/map.h>
 #include <millrace/base/mem.h>
 
+#include "payload_columns.h"
 #include "payload_rules.h"
 #include "payload_schemas.h"
 #include "dts.h"
@@ -17,6 +19,10 @@ struct mr_payloads {
     struct mr_payload_rules *rules;
     struct mr_payload_schemas *schemas; /* NULL without a registry */
     struct mr_json_build build[2];      /* by side */
+    struct mr_json_build columns[2];    /* the declared columns */
+    struct mr_connect *cn;              /* JSON as Connect writes it */
+    struct mr_arena *ar;                /* holds the declarations */
+    struct mr_map *declared;            /* text of a declaration with its side and format → struct mr_columns */
     struct mr_json_reader *reader[2];
 };
 
@@ -38,6 +44,39 @@ static enum mr_status check_registry(struct mr_payloads *p, struct mr_error *err
     return MR_OK;
 }
 
+/* The declared columns of a side; parsed once. */
+static enum mr_status columns_of(struct mr_payloads *p, const struct mr_payload_rule *r, size_t side, const struct mr_columns **out,
+                                 struct mr_error *err)
+{
+    struct mr_buf key = MR_BUF_INIT(1u << 20);
+    mr_buf_printf(&key, "%zu %d ", side, (int)r->encoding[side]);
+    mr_buf_append_str(&key, r->columns[side]);
+    struct mr_columns *found = mr_map_get(p->declared, mr_buf_str(&key));
+    enum mr_status status = MR_OK;
+    if (found == NULL) {
+        found = mr_arena_zalloc(p->ar, sizeof(*found));
+        status = mr_columns_parse(r->columns[side], r->encoding[side], side == MR_SIDE_KEY, p->ar, found, err);
+        if (status == MR_OK)
+            mr_map_put(p->declared, mr_buf_str(&key), found);
+    }
+    mr_buf_free(&key);
+    *out = found;
+    return status;
+}
+
+static enum mr_status check_columns(struct mr_payloads *p, struct mr_error *err)
+{
+    const struct mr_payload_rule *r;
+    const struct mr_columns *ignored;
+    for (size_t i = 0; (r = mr_payload_rule_at(p->rules, i)) != NULL; i++) {
+        for (size_t side = 0; side < 2; side++) {
+            MR_TRY(mr_delimiter_check(r->delimiter[side], err));
+            MR_TRY(columns_of(p, r, side, &ignored, err));
+        }
+    }
+    return MR_OK;
+}
+
 enum mr_status mr_payloads_create(const struct mr_config *cfg, struct mr_payloads **out, struct mr_error *err)
 {
     struct mr_json_limits limits = {
@@ -49,9 +88,15 @@ enum mr_status mr_payloads_create(const struct mr_config *cfg, struct mr_payload
     p->cfg = cfg;
     for (size_t side = 0; side < 2; side++) {
         mr_json_build_init(&p->build[side], cfg->max_message_bytes);
+        mr_json_build_init(&p->columns[side], cfg->max_message_bytes);
         p->reader[side] = mr_json_reader_create(&limits);
     }
+    p->cn = mr_connect_create(cfg);
+    p->ar = mr_arena_create(4096);
+    p->declared = mr_map_create();
     enum mr_status status = mr_payload_rules_create(cfg, &p->rules, err);
+    if (status == MR_OK)
+        status = check_columns(p, err);
     if (status == MR_OK && cfg->registry.url != NULL && *cfg->registry.url != 0)
         status = mr_payload_schemas_create(cfg, &p->schemas, err);
     if (status == MR_OK)
@@ -70,8 +115,12 @@ void mr_payloads_destroy(struct mr_payloads *p)
         return;
     for (size_t side = 0; side < 2; side++) {
         mr_json_build_free(&p->build[side]);
+        mr_json_build_free(&p->columns[side]);
         mr_json_reader_destroy(p->reader[side]);
     }
+    mr_map_destroy(p->declared, NULL);
+    mr_arena_destroy(p->ar);
+    mr_connect_destroy(p->cn);
     mr_payload_schemas_destroy(p->schemas);
     mr_payload_rules_destroy(p->rules);
     mr_xfree(p);
@@ -179,8 +228,6 @@ static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload
     }
     out->is_wrapped = true;
     out->root = 0;
-    if (side == MR_SIDE_KEY)
-        out->scalar_name = rule->column_name.len != 0 ? rule->column_name : MR_STR("ROWKEY");
     if (out->is_null || mr_json_is(&out->doc, 0, MR_J_NULL)) {
         out->is_null = true;
         out->root = MR_JSON_NONE;
@@ -189,6 +236,72 @@ static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload
 }
 
 /* ---- One side ---- */
+
+/* JSON text, and nothing else. */
+static enum mr_status open_text(struct mr_payloads *p, enum mr_connect_side side, const struct mr_record *rec, struct mr_arena *ar,
+                                struct mr_connect_message *out, struct mr_error *err)
+{
+    struct mr_str bytes = side == MR_SIDE_KEY ? rec->key : rec->value;
+    enum mr_status status = mr_connect_open(p->cn, side, rec, ar, out, err);
+    bool is_framed = bytes.len != 0 && bytes.ptr[0] == 0;
+    bool is_bad = bytes.len == 0 || is_framed || (status == MR_OK && out->is_text) || (status == MR_E_DATA && err != NULL && strcmp(err->code, MR_CODE_UNSUPPORTED) == 0);
+    if (!is_bad)
+        return status;
+    return mr_fail_data(err, MR_CODE_BAD_JSON, is_framed ? "this is no JSON: it begins with a zero byte, as what a schema registry frames "
+                                                           "(format json_sr)"
+                                                         : "this is no JSON");
+}
+
+/* Declared columns of bytes that know no names. */
+static enum mr_status open_bytes(struct mr_payloads *p, const struct mr_payload_rule *rule, enum mr_connect_side side, struct mr_str bytes,
+                                 const struct mr_columns_from *from, struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
+{
+    struct mr_json_build *b = &p->build[side];
+    mr_json_build_reset(b);
+    mr_json_build_open(b, MR_J_OBJECT);
+    MR_TRY(rule->encoding[side] == MR_ENC_KAFKA ? mr_columns_kafka(from->columns, bytes, b, err)
+                                                : mr_columns_delimited(from->columns, rule->delimiter[side], bytes, ar, b, err));
+    mr_json_build_close(b);
+    MR_TRY(mr_json_build_finish(b, ar, &out->doc, err));
+    out->root = 0;
+    out->is_wrapped = true;
+    out->schema = from->columns->schema;
+    return MR_OK;
+}
+
+/* A side in its format, with what is declared of it. */
+static enum mr_status open_encoded(struct mr_payloads *p, const struct mr_payload_rule *rule, enum mr_connect_side side,
+                                   const struct mr_record *rec, struct mr_str bytes, struct mr_arena *ar, struct mr_connect_message *out,
+                                   struct mr_error *err)
+{
+    struct mr_columns_from from = {.rule = rule, .encoding = rule->encoding[side]};
+    struct mr_columns none = {0};
+    bool is_key = side == MR_SIDE_KEY, is_bytes = from.encoding == MR_ENC_KAFKA || from.encoding == MR_ENC_DELIMITED;
+    MR_TRY(columns_of(p, rule, side, &from.columns, err));
+    if (from.encoding == MR_ENC_NONE || (is_bytes && from.columns->count == 0)) {
+        out->is_null = true; /* nobody looks at it */
+        return MR_OK;
+    }
+    if (is_key)
+        MR_TRY(mr_window_cut(rule->window, &bytes, &from.window, err));
+    struct mr_record with = *rec;
+    if (is_key)
+        with.key = bytes;
+    if (is_bytes) {
+        MR_TRY(open_bytes(p, rule, side, bytes, &from, ar, out, err));
+        from.columns = &none;
+    } else if (from.encoding == MR_ENC_JSON) {
+        MR_TRY(open_text(p, side, &with, ar, out, err));
+    } else {
+        MR_TRY(open_framed(p, rule, side, &with, bytes, ar, out, err));
+    }
+    if (is_key) {
+        out->scalar_name = rule->column_name.len != 0 ? rule->column_name : MR_STR("ROWKEY");
+        if (from.columns->count == 0 && !out->is_null)
+            MR_TRY(mr_key_check_maps(out->schema, err));
+    }
+    return mr_columns_pick(p->cn, &from, ar, &p->columns[side], out, err);
+}
 
 static enum mr_status open_side(struct mr_payloads *p, const struct mr_payload_rule *rule, enum mr_connect_side side,
                                 const struct mr_record *rec, struct mr_arena *ar, struct mr_opened *out, struct mr_error *err)
@@ -208,7 +321,7 @@ static enum mr_status open_side(struct mr_payloads *p, const struct mr_payload_r
         msg->is_null = true;
         return MR_OK;
     }
-    enum mr_status status = open_framed(p, rule, side, rec, bytes, ar, msg, err);
+    enum mr_status status = open_encoded(p, rule, side, rec, bytes, ar, msg, err);
     if (status == MR_E_DATA)
         mr_error_prefix(err, "%s: ", is_key ? "key" : "value");
     return status;
@@ -222,4 +335,18 @@ enum mr_status mr_payloads_open(struct mr_payloads *p, const struct mr_record *r
     MR_TRY(open_side(p, rule, MR_SIDE_KEY, rec, ar, out, err));
     out->is_encoded = out->has[MR_SIDE_VALUE] && !out->message[MR_SIDE_VALUE].is_null;
     return MR_OK;
+}
+
+bool mr_payloads_key_is_explicit(struct mr_payloads *p, struct mr_str topic)
+{
+    const struct mr_payload_rule *rule = mr_payload_rule_of(p->rules, topic);
+    enum mr_encoding e = rule->encoding[MR_SIDE_KEY];
+    bool is_unread = e == MR_ENC_NONE || ((e == MR_ENC_KAFKA || e == MR_ENC_DELIMITED) && rule->columns[MR_SIDE_KEY].len == 0);
+    return rule->is_key_explicit && !is_unread;
+}
+
+enum mr_status mr_payloads_hold(struct mr_payloads *p, const struct mr_record *rec, struct mr_arena *ar, struct mr_change *ev,
+                                bool *is_skipped, struct mr_error *err)
+{
+    return mr_key_hold(p->cfg, mr_payload_rule_of(p->rules, rec->topic), rec, ar, ev, is_skipped, err);
 }

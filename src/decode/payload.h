@@ -29,6 +29,11 @@ enum mr_status mr_payloads_open(struct mr_payloads *p, const struct mr_record *r
 /* The decoder that the configuration names for a topic's values; "auto" = find it out. */
 const char *mr_payloads_decoder(struct mr_payloads *p, struct mr_str topic);
 
+/* Has somebody named the format of the topic's keys? */
+bool mr_payloads_key_is_explicit(struct mr_payloads *p, struct mr_str topic);
+/* A change on its way to the engine, held against its key where somebody has named the key's format. *is_skipped: it is to be passed over. */
+enum mr_status mr_payloads_hold(struct mr_payloads *p, const struct mr_record *rec, struct mr_arena *ar, struct mr_change *ev,
+                                bool *is_skipped, struct mr_error *err) MR_MUST_CHECK;
 /* The same for each rule of the configuration; NULL behind the last. */
 const char *mr_payloads_decoder_at(struct mr_payloads *p, size_t i);
 

@@ -142,9 +142,7 @@ static void make(const struct mr_config *cfg, struct mr_str topic, struct mr_pay
     else if (is_both && (both != MR_ENC_JSON || has_columns))
         out->encoding[MR_SIDE_KEY] = both;
     else if (has_columns)
-        out->encoding[MR_SIDE_KEY] = MR_ENC_KAFKA; /* as ksqlDB has it */
-    if (is_both && both != MR_ENC_JSON)
-        out->is_key_explicit = true;
+        (void)encoding_of(mr_str_z(cfg->default_key_format), &out->encoding[MR_SIDE_KEY]);
     if (out->encoding[MR_SIDE_KEY] == MR_ENC_AUTO)
         out->is_key_explicit = false;
 
@@ -182,6 +180,8 @@ static enum mr_status check_rule(const struct mr_payload_rule *r, struct mr_erro
 {
     if (r->encoding[MR_SIDE_VALUE] == MR_ENC_NONE)
         return mr_fail(err, MR_E_CONFIG, "the format none is for keys only: values must be read");
+    if (r->encoding[MR_SIDE_KEY] == MR_ENC_AUTO && r->columns[MR_SIDE_KEY].len != 0)
+        return mr_fail(err, MR_E_CONFIG, "key.columns are declared, but no format of the key: format.key");
     if (r->encoding[MR_SIDE_KEY] == MR_ENC_NONE && r->columns[MR_SIDE_KEY].len != 0)
         return mr_fail(err, MR_E_CONFIG, "the key's format is none, so it has no columns: leave out key.columns or name another format");
     static const char *const delimited_z[2] = {"key.delimiter", "value.delimiter"};
@@ -205,6 +205,7 @@ static enum mr_status check(struct mr_payload_rules *rules, struct mr_error *err
     if (says_one && strcmp(cfg->format, "auto") != 0)
         return mr_fail(err, MR_E_CONFIG, "format says it for key and value; leave out format.key and format.value, or format itself");
     MR_TRY(check_key_name(mr_str_z(cfg->key_format), err));
+    MR_TRY(check_key_name(mr_str_z(cfg->default_key_format), err));
     for (size_t i = 0; i < cfg->topics.count; i++) {
         struct mr_str pattern;
         enum member m;

@@ -17,7 +17,7 @@ static enum mr_status fill_cell(struct mr_value in, const struct mr_column *col,
         *keep = true;
         return MR_OK;
     }
-    if (in.tag == MR_V_NULL || (in.tag == mr_type_tag(col->type.kind) && col->type.kind != MR_T_DECIMAL &&
+    if (in.tag == MR_V_NULL || (in.tag == mr_type_tag(col->type.kind) && col->type.kind != MR_T_DECIMAL && col->type.kind != MR_T_ARRAY &&
                                 !mr_type_is_integer(col->type) && col->type.kind != MR_T_FLOAT32)) {
         *out = in;
         return MR_OK;

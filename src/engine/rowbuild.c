@@ -8,6 +8,7 @@
 #include <millrace/base/utf8.h>
 
 #include "lane.h"
+#include "positions.h"
 
 #define DELETED_PATH MR_OWN_PATH("__deleted")
 
@@ -706,6 +707,20 @@ static bool build(struct build *b)
     return build_upsert(b, false);
 }
 
+/* An update by positions in arrays becomes one of columns. */
+static bool place_positions(struct build *b, const struct mr_change *ev)
+{
+    if (!ev->has_positions)
+        return true;
+    struct mr_change *placed = mr_arena_alloc(b->batch->ar, sizeof *placed);
+    if (mr_positions_resolve(b->rel->tk, ev, b->batch->ar, placed, b->err) != MR_OK) {
+        b->outcome = MR_ROW_DEAD;
+        return false;
+    }
+    b->ev = placed;
+    return true;
+}
+
 static void truncate_rel(struct build *b)
 {
     if (b->rel->set->delete_mode == MR_DELETE_IGNORE || (!b->rel->exists && mr_tracker_count(b->rel->tk) == 0)) {
@@ -740,7 +755,7 @@ enum mr_row_outcome mr_rowbuild(struct mr_intake *in, struct mr_batch *batch, st
                              b.rec->partition, b.rec->offset, ev->source_us};
     size_t notes = batch->note_count;
     mr_tracker_row_begin(rel->tk, &place);
-    bool ok = build(&b);
+    bool ok = place_positions(&b, ev) && build(&b);
     if (!ok) {
         mr_tracker_row_rollback(rel->tk);
         if (b.key_changed)

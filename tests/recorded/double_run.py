@@ -22,12 +22,15 @@ from harness import TARGETS, Failure, millrace  # noqa: E402
 ENVELOPES = ["debezium-mongodb-envelope", "debezium-mongodb-envelope-schema", "debezium-mongodb-partial"]
 ENCODINGS = {"array": ["array", "json"], "document": ["document"]}
 # Pairs that need what is not there yet, as (transform's output, array.encoding, envelopes); "" is any. One that is equal is a failure, so that the list
-# stays true.
-PENDING = [("", "array", ""), ("", "document", ""), ("debezium-mongodb-flat-default", "json", ""), ("", "json", "debezium-mongodb-partial")]
+# stays true. What these bring of arrays and of JSON columns is a part of what is stored: an update of it is a dead letter.
+PENDING = [("", "", "debezium-mongodb-partial")]
+# Two updates of a document that had vanished bring a path into what is a JSON column where nothing is flattened: (table, offset). Its delete follows.
+REFUSED = {"debezium-mongodb-flat-default": [("shop.customers", 63), ("shop.customers", 64)]}
 DEFAULTS = {"array.encoding": "array", "flatten.struct": "false"}  # the transform's, where they are not Millrace's
 WRAP = 2**32 * 1000  # the transform reads the seconds of a timestamp as signed
 # What an operator would set for these collections, for both databases and, since JSON does not tell it, for the transform's output.
-SETTINGS = {'types.policies."shop.types.ref.$id"': "json", 'types.policies."shop.types.ref_$id"': "json"}
+SETTINGS = {f"types.policies.{path}": "json" for path in (
+    '"shop.types.ref.$id"', '"shop.types.ref_$id"', '"shop.types.arr*"', '"shop.types.doc.arr*"', '"shop.types.doc_arr*"', '"shop.mixed.a*"')}
 # Values that only PostgreSQL can hold are left out elsewhere, not refused with their rows; each NULL is looked at (cannot_hold).
 LEFT_OUT = {f"types.policies.{path}": "null" for path in (
     "shop.types.dbl", "shop.types.dec", "shop.types.date", "shop.types.doc.x", "shop.types.doc_x", "shop.types.doc.a.b.x", "shop.types.doc_a_b_x")}
@@ -57,6 +60,19 @@ def load(stream, collections, settings, target):
 
 
 # ---- final.json as columns ----
+
+def flat_schema_leaf(value):
+    """A value as the transform's output has it where a schema tells its type: all but decimals, and timestamps as it has read them."""
+    kind = wrapper(value)
+    if kind == "$timestamp":
+        return {"$epoch_ms": flat_leaf(value)}
+    return flat_leaf(value) if kind == "$numberDecimal" else leaf(value)
+
+
+def leaf_of(flat):
+    has_schemas = run_recorded.read(flat, "meta.json")["converters"]["value"].endswith("schemas.enable=true")
+    return flat_schema_leaf if has_schemas else flat_leaf
+
 
 def arrays_as_documents(value):
     """array.encoding=document."""
@@ -133,6 +149,10 @@ def same_cells(a, b):
         return (a is None or a.value is None) and (b is None or b.value is None)
     if isinstance(a.value, bytes) or isinstance(b.value, bytes):
         return spelled(a) == spelled(b)
+    if "bytea[]" in a.native:
+        return [base64.b64encode(bytes.fromhex(e[2:])).decode() for e in json.loads(a.value)] == json.loads(b.value)
+    if "json" in a.native and "json" not in b.native and a.value.startswith('"'):  # other documents have other types there; a schema's columns become text instead
+        return json.loads(a.value) == spelled(b)
     x, y = str(a.value), str(b.value)
     if x == y:
         return True
@@ -196,9 +216,17 @@ def tables_of(target, collections):
     return {c: target.rows(c.split(".")[-1]) for c in collections}
 
 
-def run_pair(envelope, opts, final, theirs, target):
+def unexpected(target, refused=()):
+    """Dead letters that there should not be, and those that are missing."""
+    letters = target.control("dead_letter", "id, topic, record_offset, code, message")
+    have = [(t.split(".", 1)[-1], int(o)) for _, t, o, code, _ in letters if code == "unsupported"]
+    problems = [f"dead letter {d}" for d in letters if d[3] != "unsupported" or (d[1].split(".", 1)[-1], int(d[2])) not in refused]
+    return problems + [f"no dead letter for {r}" for r in refused if r not in have]
+
+
+def run_pair(flat, envelope, opts, final, theirs, target):
     load(envelope, final, settings_of(opts, target), target)
-    problems = [f"dead letter {d}" for d in target.control("dead_letter", "id, topic, record_offset, code, message")]
+    problems = unexpected(target, REFUSED.get(flat, ()))
     ours = tables_of(target, final)
     for name, table in final.items():
         problems += compare_final(target.name, f"{name} from the envelopes", table["documents"], opts, leaf, ours[name])
@@ -229,15 +257,15 @@ def run_flat(flat, encoding, target_class):
     def load_flat(target):
         load(flat, final, settings_of(opts, target, FLAT_SETTINGS), target)
         theirs.update(tables_of(target, final))
-        problems = [f"dead letter {d}" for d in target.control("dead_letter", "id, topic, record_offset, code, message")]
+        problems = unexpected(target)
         for name, table in final.items():
-            problems += compare_final(target.name, f"{name} from the transform", table["documents"], opts, flat_leaf, theirs[name])
+            problems += compare_final(target.name, f"{name} from the transform", table["documents"], opts, leaf_of(flat), theirs[name])
         return problems
 
     broken = in_target(target_class, load_flat)
     if broken:
         return [((flat, encoding, envelope), broken) for envelope in ENVELOPES]
-    return [((flat, encoding, envelope), in_target(target_class, lambda target, e=envelope: run_pair(e, opts, final, theirs, target)))
+    return [((flat, encoding, envelope), in_target(target_class, lambda target, e=envelope: run_pair(flat, e, opts, final, theirs, target)))
             for envelope in ENVELOPES]
 
 

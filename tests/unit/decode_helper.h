@@ -138,6 +138,11 @@ static inline void render_value(struct mr_value v, struct mr_buf *out)
         len = mr_format_timestamp(v.i, 'T', false, text);
         mr_buf_printf(out, "%.*s%s", (int)len, text, v.tag == MR_V_TIMESTAMPTZ ? "Z" : "");
         break;
+    case MR_V_ARRAY:
+        if (mr_value_array(v)->is_mixed)
+            mr_buf_append_z(out, "mixed");
+        mr_buf_append_str(out, mr_value_array(v)->json);
+        break;
     case MR_V_UUID:
         mr_uuid_format((const unsigned char *)v.ptr, id);
         mr_buf_printf(out, "U%s", id);

@@ -136,6 +136,9 @@ static void test_values_by_their_types(void **state)
                                        "{\"a\":\"18446744073709551615\",\"b\":\"1\",\"c\":\"5\",\"d\":\"7.0\",\"e\":\"3.4028235E38\",\"f\":\"1.0E16\"}"),
                    "upsert new d.t after(a=#18446744073709551615:decimal(20,0)! b=true:boolean! c=b00101:bits(5)! d=#7.00:decimal(10,2)! "
                    "e=~3.4028234663852886e+38:float32! f=~10000000000000000:float64!)");
+    /* Java writes more digits of a float than it takes */
+    assert_decodes(h, "c", NULL, TYPED("{\"a\":\"float\",\"b\":\"float\",\"c\":\"float\"}", "{\"a\":\"1.4E-45\",\"b\":\"-3.4028235E38\",\"c\":\"0.1\"}"),
+                   "upsert new d.t after(a=~9.9999999999999998e-46:float32! b=~-3.4028234663852886e+38:float32! c=~0.10000000000000001:float32!)");
     assert_decodes(h, "c", NULL, TYPED("{\"a\":\"date\",\"b\":\"datetime(3)\",\"c\":\"timestamp\",\"d\":\"time\",\"e\":\"TIME(3)\",\"f\":\"year\"}",
                                        "{\"a\":\"2024-02-29\",\"b\":\"2024-01-02 03:04:05.600\",\"c\":\"2024-01-02 03:04:05\",\"d\":\"23:59:59\",\"e\":\"-838:59:59.5\",\"f\":\"0000\"}"),
                    "upsert new d.t after(a=D2024-02-29:date! b=2024-01-02T03:04:05.600000:timestamp! c=2024-01-02T03:04:05Z:timestamptz! "
@@ -371,6 +374,19 @@ static void test_wide_rows(void **state)
     helper_free(h);
 }
 
+static void test_added_fields_have_debezium_names(void **state)
+{
+    (void)state;
+    static char fields[] = "op,ts_ms,source.ts_ms,source.db,table,gtid,topic,offset";
+    struct helper *h = helper_new("canal");
+    h->cfg.add_fields = fields;
+    helper_start(h);
+    assert_decodes(h, "c", NULL, "{\"database\":\"d\",\"table\":\"t\",\"type\":\"DELETE\",\"es\":1718000000000,\"ts\":1718000000123,\"gtid\":\"g:1\",\"data\":[{\"a\":1}]}",
+                   "delete d.t before(a=1) meta(__op='d':text! __ts_ms=1718000000123:int64! __source_ts_ms=1718000000000 __source_db='d' __table='t' "
+                   "__gtid='g:1' __topic='c':text! __offset=42:int64!) tx g:1");
+    helper_free(h);
+}
+
 static void test_times_in_the_zone_of_the_producer(void **state)
 {
     (void)state;
@@ -411,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_names_follow_name_case),
         cmocka_unit_test(test_a_configured_key_or_record_key_text_works_without_a_record_key),
         cmocka_unit_test(test_wide_rows),
+        cmocka_unit_test(test_added_fields_have_debezium_names),
         cmocka_unit_test(test_times_in_the_zone_of_the_producer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

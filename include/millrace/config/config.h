@@ -52,7 +52,11 @@ enum mr_canal_image { MR_CANAL_STANDARD, MR_CANAL_DTS_LEGACY };
 enum mr_canal_enum { MR_CANAL_INDEX, MR_CANAL_LABEL };
 enum mr_dts_fraction { MR_DTS_FRACTION_AUTO, MR_DTS_FRACTION_MICRO, MR_DTS_FRACTION_NANO, MR_DTS_FRACTION_MILLI };
 enum mr_canal_sqltype { MR_CANAL_JDBC, MR_CANAL_DTS };
-enum mr_array_encoding { MR_ARRAY_JSON }; /* more with the options of the MongoDB transform */
+enum mr_array_encoding {
+    MR_ARRAY_JSON,     /* one JSON column */
+    MR_ARRAY_ARRAY,    /* of one scalar type: the target's own array; else JSON */
+    MR_ARRAY_DOCUMENT, /* a document with the members _0, _1, … */
+};
 /* unwrap.delete.tombstone.handling.mode, and the older unwrap.delete.handling.mode. */
 enum mr_delete_handling { MR_DELETES_DROP, MR_DELETES_TOMBSTONE, MR_DELETES_REWRITE, MR_DELETES_REWRITE_WITH_TOMBSTONE };
 enum mr_start { MR_START_EARLIEST, MR_START_LATEST, MR_START_TIME };
@@ -114,6 +118,7 @@ struct mr_config {
 
     char *format; /* "auto", a decoder's name, or an encoding's, which then holds for key and value */
     char *key_format, *value_format; /* "" = as `format` says */
+    char *default_key_format;        /* of keys with declared columns whose format nobody names */
     bool avro_fail_on_trailing, json_schema_formats;
     char *key_columns, *value_columns; /* declared: "id BIGINT, name STRING"; "" = none */
     char *key_column_name;             /* of a key without names */

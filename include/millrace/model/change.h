@@ -66,6 +66,8 @@ struct mr_change {
     bool is_new;                  /* UPSERT: the producer says that the row is new (c, r): a hint for bulk */
     bool is_tombstone;            /* DELETE: a null value, not a delete event */
     bool is_deleted_row;          /* DELETE: a rewritten row with __deleted true; `after` holds that row */
+    bool has_positions;           /* UPSERT partial: segments of digits in `after` and `removed` may be positions in arrays, and an INT as a removed
+                                     value is the size that an array has been cut to; the engine finds out (positions.h) */
     bool is_whole_before;         /* DELETE: `before` is the whole row; what it lacks was NULL */
     struct mr_fields key;         /* key members as columns */
     struct mr_fields before;      /* the row before, where the event tells; else count 0 */

@@ -47,6 +47,7 @@ static enum mr_my_store store_of(struct mr_type type, const struct mr_my_native 
     case MR_T_TIMESTAMPTZ:
     case MR_T_UUID:
     case MR_T_JSON:
+    case MR_T_ARRAY:
         break;
     }
     return MR_MY_STORE_TEXT;

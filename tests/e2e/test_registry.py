@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""The schema registry as an operator meets it: down at the start, down in between, just started, behind a password, behind TLS, wrong. No record is
+lost for its sake, and none becomes a dead letter that need not."""
+import base64
+import json
+import os
+import ssl
+import subprocess
+import tempfile
+import time
+
+from e2e import Failure, Instance, Sqlite, check, main, millrace, wait_for
+from registry_server import Registry
+
+SCHEMAS = {str(i): {"schema": {"type": "record", "name": "Row", "fields": [{"name": "id", "type": "long"}, {"name": f"v{i}", "type": "string"}]}}
+           for i in (1, 2, 3)}
+ARGS = ["--format", "avro", "--set", "tables.t.primary_key=[id]", "--set", "registry.retries.wait.ms=10", "--set", "registry.max.retries=1"]
+
+
+def zigzag(n):
+    out, n = bytearray(), n * 2
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    return bytes(out + bytes([n]))
+
+
+def row(schema, number):
+    text = f"text {number}".encode()
+    value = b"\0" + schema.to_bytes(4, "big") + zigzag(number) + zigzag(len(text)) + text
+    return json.dumps({"topic": "t", "partition": 0, "offset": number, "value_base64": base64.b64encode(value).decode()}) + "\n"
+
+
+class Case:
+    def __init__(self):
+        self.target = Sqlite()
+        self.path = os.path.join(self.target.dir, "in.jsonl")
+
+    def add(self, schema, numbers):
+        with open(self.path, "a", encoding="utf-8") as f:
+            f.writelines(row(schema, n) for n in numbers)
+        return self
+
+    def ids(self):
+        return sorted(int(r["id"].value) for r in self.target.rows("t")) if "t" in self.target.tables() else []
+
+    def dead(self):
+        return [r[1] for r in self.target.control("dead_letter", "id, code")]
+
+    def backfill(self, url, *args, **kw):
+        return millrace("backfill", self.path, *self.target.args(), *ARGS, "--set", f"registry.url={url}", *args, **kw)
+
+    def close(self):
+        self.target.close()
+
+
+def free_port():
+    with Registry() as registry:
+        return registry.server.server_address[1]
+
+
+def test_registry_that_comes_later_is_waited_for():
+    case, port = Case().add(1, range(50)), free_port()
+    loader = Instance("backfill", case.path, *case.target.args(), *ARGS, "--set", f"registry.url=http://127.0.0.1:{port}")
+    wait_for("the wait", lambda: "waiting for the schema registry" in loader.log)
+    with Registry(schemas=SCHEMAS, port=port):
+        loader.expect(0)
+    check(case.ids() == list(range(50)) and not case.dead(), f"{case.ids()}, {case.dead()}")
+    case.close()
+
+
+def test_registry_that_goes_away_loses_nothing():
+    case = Case().add(1, range(10))
+    registry = Registry(schemas=SCHEMAS)
+    port = registry.server.server_address[1]
+    loader = Instance("run", *case.target.args(), *ARGS, "--set", f"registry.url={registry.url}", "--set", f"source.file.paths={case.path}",
+                      "--set", "batch.interval=10ms")
+    wait_for("the first rows", lambda: case.ids() == list(range(10)))
+    registry.close()
+    case.add(1, range(10, 20)).add(2, range(20, 30)).add(1, range(30, 40))
+    wait_for("the wait", lambda: "waiting for the schema registry" in loader.log)
+    check(not case.dead() and loader.is_running(), "it should wait")
+    with Registry(schemas=SCHEMAS, port=port):
+        wait_for("all rows", lambda: case.ids() == list(range(40)))
+        loader.stop()
+    check(not case.dead(), f"{case.dead()}")
+    case.close()
+
+
+def test_registry_that_has_just_started_is_asked_again():
+    case = Case().add(1, range(3)).add(3, range(3, 6))
+    with Registry(schemas=SCHEMAS, faults=["404", "404", None, "404"]) as registry:
+        case.backfill(registry.url)
+    check(case.ids() == list(range(6)) and not case.dead(), f"{case.ids()}, {case.dead()}")
+    case.close()
+
+
+def test_unknown_id_is_a_dead_letter_and_the_rest_is_loaded():
+    case = Case().add(1, range(3)).add(99, range(3, 6)).add(98, range(6, 7)).add(2, range(7, 9))
+    with Registry(schemas=SCHEMAS) as registry:
+        case.backfill(registry.url, "--set", "registry.missing.id.wait.ms=600")
+        asked = [r for r in registry.requests if r == "/schemas/ids/98"]
+    check(case.dead() == ["unknown_schema_id"] * 4 and case.ids() == [0, 1, 2, 7, 8], f"{case.ids()}, {case.dead()}")
+    check(len(asked) == 1, "once waiting has been in vain, another unknown id is believed")
+    case.close()
+
+
+def test_answers_that_are_spoilt_on_the_way_are_asked_for_again():
+    case = Case().add(1, range(3)).add(2, range(3, 6)).add(3, range(6, 9))
+    with Registry(schemas=SCHEMAS, faults=["cut", "slow", "500", "redirect", None, "refuse", "html", "type"]) as registry:
+        case.backfill(registry.url)
+    check(case.ids() == list(range(9)) and not case.dead(), f"{case.ids()}, {case.dead()}")
+    case.close()
+
+
+def test_wrong_url_ends_with_a_message():
+    case = Case().add(1, range(3))
+    with Registry() as registry: # a server, but none that knows schemas
+        registry.by_path["/schemas/ids/1"] = (200, "text/html", b"<html>hello</html>")
+        done = case.backfill(registry.url, "--set", "target.connect_timeout=1s", check=False)
+    check(done.returncode == 3 and "registry.url" in done.stderr and not case.dead(), f"{done.returncode}: {done.stderr[-300:]}")
+    case.close()
+
+
+def test_credentials_reach_the_registry_and_nothing_else():
+    case = Case().add(1, range(3))
+    with Registry(schemas=SCHEMAS, user="lo ader:p:w") as registry:
+        refused = case.backfill(registry.url, check=False)
+        check(refused.returncode == 3 and not case.dead(), f"without password: {refused.returncode}")
+        case.backfill(registry.url, "--set", "registry.basic.auth.user.info=lo ader:p:w")
+        check(case.ids() == [0, 1, 2], f"{case.ids()}")
+        url = registry.url.replace("//", "//lo%20ader:p%3Aw@")
+        case.add(1, range(3, 4))
+        done = case.backfill(url)
+        check("p%3Aw" not in done.stderr and "p:w" not in done.stderr, "the password stands in the log")
+    shown = millrace("config", "--set", f"registry.url={url}", "--set", "registry.bearer.auth.token=secret1",
+                     "--set", "registry.basic.auth.user.info=lo ader:secret2", "--set", "registry.request.header.Authorization=secret3").stdout
+    check("p%3Aw" not in shown and "secret" not in shown, shown)
+    case.close()
+
+
+def test_certificate_is_checked():
+    case, folder = Case().add(1, range(3)), tempfile.mkdtemp()
+    cert, key = os.path.join(folder, "cert.pem"), os.path.join(folder, "key.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext",
+                    "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    with Registry(schemas=SCHEMAS, tls=context) as registry:
+        refused = case.backfill(registry.url, check=False)
+        check(refused.returncode == 3 and not case.dead(), f"an unknown certificate: {refused.returncode} {refused.stderr[-300:]}")
+        case.backfill(registry.url, "--set", f"registry.ssl.ca.location={cert}")
+    check(case.ids() == [0, 1, 2], f"{case.ids()}")
+    case.close()
+
+
+def test_auto_takes_framed_and_plain_messages_by_themselves():
+    case = Case().add(1, range(3))
+    with open(case.path, "a", encoding="utf-8") as f:
+        f.write(json.dumps({"topic": "plain", "partition": 0, "offset": 9, "key": "{\"id\": 7}", "value": "{\"id\": 7, \"a\": \"b\"}"}) + "\n")
+    with Registry(schemas=SCHEMAS) as registry:
+        case.backfill(registry.url, "--format", "auto")
+    check(case.ids() == [0, 1, 2] and len(case.target.rows("plain")) == 1 and not case.dead(), f"{case.target.tables()} {case.dead()}")
+    case.close()
+
+
+if __name__ == "__main__":
+    main()
