@@ -19,10 +19,13 @@ static enum mr_status unknown_key(const struct walk *wk, struct mr_str key, cons
 {
     struct mr_buf scratch = MR_BUF_INIT(MR_CONFIG_MAX_KEY);
     const char *near = mr_option_nearest(key, &scratch);
+    const char *name_z, *advice_z;
     enum mr_status status;
     int len = (int)(key.len < 200 ? key.len : 200);
 
-    if (near)
+    if (mr_unwrap_advice(key, &name_z, &advice_z))
+        status = mr_node_fail(at, wk->origin, err, "%s is an option of Debezium's transforms that does not exist here: %s", name_z, advice_z);
+    else if (near)
         status = mr_node_fail(at, wk->origin, err, "unknown key \"%.*s\"; did you mean \"%s\"?", len, key.ptr,
                               near);
     else
@@ -150,8 +153,8 @@ static enum mr_status assign_value(const struct walk *wk, const struct mr_option
         return wrong_kind(wk, opt, node, err);
     if (!mr_option_parse(opt, wk->cfg, text))
         return wrong_value(wk, opt, node, text, err);
-    if (opt->said_offset && !is_null)
-        *(bool *)((char *)wk->cfg + opt->said_offset) = true;
+    if (opt->said_offset)
+        *(bool *)((char *)wk->cfg + opt->said_offset) = !is_null;
     return MR_OK;
 }
 

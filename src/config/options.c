@@ -20,6 +20,26 @@ static const struct mr_word evolve_words[] = {
 static const struct mr_word text_invalid_words[] = {
     {"dead_letter", MR_TEXT_DEAD_LETTER}, {"strip", MR_TEXT_STRIP}, {"replace", MR_TEXT_REPLACE}, {NULL, 0}};
 static const struct mr_word array_words[] = {{"json", MR_ARRAY_JSON}, {NULL, 0}};
+static const struct mr_word delete_handling_words[] = {{"drop", MR_DELETES_DROP},
+                                                       {"tombstone", MR_DELETES_TOMBSTONE},
+                                                       {"rewrite", MR_DELETES_REWRITE},
+                                                       {"rewrite-with-tombstone", MR_DELETES_REWRITE_WITH_TOMBSTONE},
+                                                       {"delete-to-tombstone", MR_DELETES_TOMBSTONE},
+                                                       {NULL, 0}};
+static const struct mr_word old_delete_words[] = {
+    {"drop", MR_DELETES_DROP}, {"none", MR_DELETES_TOMBSTONE}, {"rewrite", MR_DELETES_REWRITE}, {NULL, 0}};
+static const struct mr_word name_words[] = {
+    {"none", MR_NAMES_NONE}, {"avro", MR_NAMES_AVRO}, {"avro_unicode", MR_NAMES_AVRO_UNICODE}, {NULL, 0}};
+static const struct mr_word zero_date_words[] = {
+    {"null", MR_ZERO_DATE_NULL}, {"error", MR_ZERO_DATE_ERROR}, {NULL, 0}};
+static const struct mr_word name_case_words[] = {
+    {"preserve", MR_CASE_PRESERVE}, {"lower", MR_CASE_LOWER}, {"upper", MR_CASE_UPPER}, {NULL, 0}};
+static const struct mr_word canal_image_words[] = {
+    {"standard", MR_CANAL_STANDARD}, {"dts_legacy", MR_CANAL_DTS_LEGACY}, {NULL, 0}};
+static const struct mr_word canal_enum_words[] = {
+    {"index", MR_CANAL_INDEX}, {"label", MR_CANAL_LABEL}, {NULL, 0}};
+static const struct mr_word canal_sqltype_words[] = {
+    {"jdbc", MR_CANAL_JDBC}, {"dts", MR_CANAL_DTS}, {NULL, 0}};
 static const struct mr_word log_format_words[] = {
     {"logfmt", MR_LOG_LOGFMT}, {"json", MR_LOG_JSON}, {NULL, 0}};
 static const struct mr_word log_level_words[] = {{"debug", MR_LOG_DEBUG},
@@ -169,18 +189,70 @@ const struct mr_option mr_options[] = {
     {"registry.max.retries", MR_OPT_UINT, AT(registry.max_retries), .default_z = "3", .min = 0, .max = 100,
      .help_z = "How often a request is repeated before the next URL is tried. When no URL answers, the topics wait: no record is skipped."},
 
+    {"source_time_zone", MR_OPT_TEXT, AT(source_time_zone), .default_z = "UTC",
+     .help_z = "Time zone of texts that stand for an instant and name no zone (TIMESTAMP columns in Canal, TiCDC and "
+               "Maxwell): a name as `Asia/Shanghai`, or an offset as `+08:00`. Of an hour that comes twice the first "
+               "is meant."},
+    {"zero_date", MR_OPT_WORD, AT(zero_date), .words = zero_date_words, .default_z = "null",
+     .help_z = "What becomes of MySQL's dates that are no dates (`0000-00-00`, a month or day of zero): null, or an "
+               "error of the value."},
+    {"name_case", MR_OPT_WORD, AT(name_case), .words = name_case_words, .default_z = "preserve",
+     .help_z = "Spelling of the source's database, table and column names in Canal, Maxwell, DTS and SharePlex: as they "
+               "come, or all lower or upper case. Other settings then name tables and columns in that spelling."},
+    {"tinyint1_as_bool", MR_OPT_BOOL, AT(tinyint1_as_bool), .default_z = "false",
+     .help_z = "Make MySQL's `TINYINT(1)` (`BOOLEAN`) a boolean where the format tells of it (Canal). It may hold other "
+               "numbers than 0 and 1, which are then errors of the value."},
+    {"canal.image", MR_OPT_WORD, AT(canal_image), .words = canal_image_words, .default_z = "standard",
+     .help_z = "`dts_legacy` for Alibaba DTS instances made before 2022-03-20, whose updates have the new row in `old` "
+               "and the old one in `data`. No message tells."},
+    {"canal.enum", MR_OPT_WORD, AT(canal_enum), .words = canal_enum_words, .default_z = "index",
+     .help_z = "What a number in an ENUM or SET column is where the labels are numbers too: the `index` (Canal, TiCDC), or "
+               "the `label`."},
+    {"canal.sqltype", MR_OPT_WORD, AT(canal_sqltype), .words = canal_sqltype_words, .default_z = "jdbc",
+     .help_z = "Which codes `sqlType` holds where a message has no `mysqlType`: those of JDBC, or MySQL's own numbers as "
+               "DTS documents them."},
+    {"maxwell.missing_is_null", MR_OPT_BOOL, AT(maxwell_missing_is_null), .default_z = "false",
+     .help_z = "Maxwell runs with `output_nulls=false` and logs full rows: a column that an update does not list is null. "
+               "Otherwise it is unknown and keeps what it has."},
+
     {"unwrap.flatten.struct", MR_OPT_BOOL, AT(flatten_struct), .default_z = "true",
      .help_z = "Make columns `a_b` of nested documents. Otherwise a document is one JSON column."},
     {"unwrap.flatten.struct.delimiter", MR_OPT_TEXT, AT(flatten_delimiter), .default_z = "_",
      .help_z = "What stands between the names of a flattened column."},
     {"unwrap.array.encoding", MR_OPT_WORD, AT(array_encoding), .words = array_words, .default_z = "json",
      .help_z = "How arrays are stored: as one JSON column."},
+    {"unwrap.delete.tombstone.handling.mode", MR_OPT_WORD, AT(delete_handling), SAID(delete_handling_said),
+     .words = delete_handling_words, .default_z = "tombstone",
+     .help_z = "What a delete does, for all tables. `tombstone`: it removes the row, as `delete: hard`. `drop`: "
+               "nothing, as `delete: ignore`. `rewrite`: it sets `__deleted`, as `delete: soft`. "
+               "`rewrite-with-tombstone`: so does the delete, and the tombstone behind it removes the row. A table "
+               "that says otherwise in `tables` is refused."},
+    {"unwrap.delete.tombstone.handling.mode.rewrite-with-id", MR_OPT_BOOL, AT(rewrite_with_id), .default_z = "false",
+     .help_z = "In the two modes that rewrite, rows of MongoDB that lack their `_id` get it from the message's key. It "
+               "makes a difference where `_id` is not the table's key (`primary_key: record_key_text`, `none`)."},
+    {"unwrap.drop.tombstones", MR_OPT_BOOL, AT(drop_tombstones), SAID(drop_tombstones_said), .default_z = "true",
+     .help_z = "With `unwrap.delete.handling.mode`: the older way to say it. Where one of them is said, it and the other's "
+               "default count, unless `unwrap.delete.tombstone.handling.mode` is said too. `false`: a tombstone "
+               "removes the row."},
+    {"unwrap.delete.handling.mode", MR_OPT_WORD, AT(old_delete_handling), SAID(old_delete_handling_said),
+     .words = old_delete_words, .default_z = "drop",
+     .help_z = "The older way to say what the delete itself does: `drop` nothing, `none` it removes the row, `rewrite` it "
+               "sets `__deleted`."},
     {"unwrap.add.fields", MR_OPT_COMMAS, AT(add_fields), .default_z = "",
      .help_z = "Facts about the event to add as columns, for every format: `op`, `ts_ms`, any field of "
                "`source` (`source.ts_ms`), `topic`, `partition`, `offset`. `name:other` gives a column "
                "another name."},
     {"unwrap.add.fields.prefix", MR_OPT_TEXT, AT(add_fields_prefix), .default_z = "__",
      .help_z = "What the names of the added columns begin with: `source.ts_ms` becomes `__source_ts_ms`."},
+    {"unwrap.add.headers", MR_OPT_COMMAS, AT(add_headers), .default_z = "",
+     .help_z = "Facts about the event to add to the headers of the record where a record is kept: in the dead letters. "
+               "Named like those of `unwrap.add.fields`."},
+    {"unwrap.add.headers.prefix", MR_OPT_TEXT, AT(add_headers_prefix), .default_z = "__",
+     .help_z = "What the names of the added headers begin with."},
+    {"unwrap.field.name.adjustment.mode", MR_OPT_WORD, AT(field_names), .words = name_words, .default_z = "none",
+     .help_z = "How the names of fields become names of columns. `none`: as they are. `avro`: what is not a letter, a digit "
+               "or `_` becomes `_`. `avro_unicode`: that, and `_` itself, becomes `_u` and its code. Names inside the JSON "
+               "columns of MongoDB's documents are adjusted too; names of `unwrap.add.fields` are not."},
     {"unwrap.unavailable.value.placeholder", MR_OPT_TEXT, AT(unavailable_placeholder),
      .default_z = "__debezium_unavailable_value",
      .help_z = "The text that Debezium puts in place of a value that it does not know. The column then "
@@ -255,7 +327,8 @@ const struct mr_option mr_options[] = {
      .help_z = "Stop with exit code 6 when more than this share of the records (counted over at least "
                "1,000) goes to the dead letters. 0 never stops; `backfill` never does."},
     {"shutdown.timeout", MR_OPT_DURATION, AT(shutdown_timeout_ms), .default_z = "30s", .min = 100,
-     .max = HOUR, .help_z = "How long a stop may take to finish the open batch before it is rolled back."},
+     .max = HOUR, .help_z = "How long a stop may take. Half of it is for finishing the batches under way, the rest for rolling back "
+                                "what is not done by then and for leaving the consumer group."},
 
     {"log.format", MR_OPT_WORD, AT(log_format), .words = log_format_words, .default_z = "logfmt",
      .flag_z = "--log-format", .help_z = "Form of the log lines on the standard error output."},
@@ -278,6 +351,8 @@ const struct mr_option_section mr_option_sections[] = {
     {"json", NULL, NULL},
     {"avro", NULL, NULL},
     {"registry", "Schema registry", "Named as in Confluent's clients."},
+    {"canal", "Canal and Maxwell", ""},
+    {"maxwell", NULL, NULL},
     {"unwrap", "Unwrapping events",
      "Named as in Debezium's own transforms; those that add columns work for every format."},
     {"text", "Text and limits", ""},

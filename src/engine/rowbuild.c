@@ -103,6 +103,44 @@ static bool judge(struct build *b, const struct mr_field *field, size_t hint, bo
     return false;
 }
 
+/* Is it the mark's column, as a field of the row? Under `delete: soft` the mark wins, as in the transform. */
+static bool is_mark(const struct build *b, const struct mr_field *field)
+{
+    return b->rel->set->delete_mode == MR_DELETE_SOFT && mr_str_eq(field->path, MR_STR("__deleted"));
+}
+
+static bool judge_row(struct build *b, struct mr_fields fields, size_t hint)
+{
+    for (size_t i = 0; i < fields.count; i++)
+        if (!is_mark(b, &fields.items[i]) && !judge(b, &fields.items[i], hint + i, false))
+            return false;
+    return true;
+}
+
+/* What an event tells of the row that it marks as deleted. A null is no knowledge unless the image is the whole row: some producers send the key
+ * alone and nulls beside it. A value that has no place cannot have been in the row; it must not keep the row from being marked.
+ * *is_whole: may what is not told be emptied? */
+static bool judge_deleted(struct build *b, size_t hint, bool *is_whole)
+{
+    const struct mr_change *ev = b->ev;
+    struct mr_fields image = ev->is_deleted_row ? ev->after : ev->before;
+
+    *is_whole = ev->is_whole_before && !ev->is_deleted_row && image.count > 0;
+    for (size_t i = 0; i < image.count; i++) {
+        const struct mr_field *field = &image.items[i];
+        if (is_mark(b, field) || (!ev->is_whole_before && field->value.tag <= MR_V_NULL))
+            continue;
+        if (judge(b, field, hint + i, false))
+            continue;
+        if (b->outcome != MR_ROW_DEAD)
+            return false;
+        mr_error_clear(b->err);
+        b->outcome = MR_ROW_TAKEN;
+        *is_whole = false;
+    }
+    return true;
+}
+
 static bool judge_all(struct build *b, struct mr_fields fields, size_t hint, bool is_key)
 {
     for (size_t i = 0; i < fields.count; i++)
@@ -420,6 +458,38 @@ static bool build_old_key(struct build *b, size_t start, struct mr_entry *e)
     return true;
 }
 
+/* Does the row leave a column as it is? Then the row of the old key has to bring it along. */
+static bool leaves_something(const struct build *b, const struct mr_entry *e)
+{
+    for (uint32_t i = 0; i < e->cell_count; i++)
+        if (e->cells[i].tag <= MR_V_UNAVAILABLE && !mr_tracker_column(b->rel->tk, i)->is_key)
+            return true;
+    return false;
+}
+
+/* The old key's row under the new key: what the update does not tell travels along. One transaction must hold both keys' lanes: key changes that
+ * the producer tells are barriers, others are seen only here. Order counts from here on: nothing more is merged in this batch. */
+static bool move_row(struct build *b, const struct mr_entry *old, const struct mr_entry *e)
+{
+    bool is_one_job = b->part->lanes == 1 || b->ev->old_key.count > 0;
+    if (old->kind != MR_ROW_DELETE || !is_one_job || !leaves_something(b, e))
+        return false;
+    struct mr_entry move = *e;
+    move.kind = MR_ROW_MOVE;
+    move.full = move.is_new = false;
+    move.cells = mr_arena_alloc(b->batch->ar, (e->cell_count + 1) * sizeof *move.cells);
+    move.match = mr_arena_alloc(b->batch->ar, (e->cell_count + 1) * sizeof *move.match);
+    move.match_count = e->cell_count;
+    for (uint32_t i = 0; i < e->cell_count; i++) {
+        bool is_key = mr_tracker_column(b->rel->tk, i)->is_key;
+        move.cells[i] = is_key ? e->cells[i] : (struct mr_value){.tag = MR_V_ABSENT};
+        move.match[i] = is_key ? mr_entry_cell(old, i) : (struct mr_value){.tag = MR_V_ABSENT};
+    }
+    mr_batch_fold(b->batch, b->rel)->ordered = true;
+    fold_entry(b, &move);
+    return true;
+}
+
 /* Under primary_key: [fields] the producer does not tell of key changes; the before image does. */
 static struct mr_fields old_key_of(struct build *b)
 {
@@ -460,7 +530,7 @@ static bool build_upsert(struct build *b, bool deleted_mark)
     bool full = !ev->partial && !deleted_mark && b->rel->set->missing != MR_MISSING_KEEP;
     if (!judge_all(b, b->key, 0, true))
         return false;
-    if (!deleted_mark && !judge_all(b, ev->after, b->key.count, false))
+    if (!(deleted_mark ? judge_deleted(b, b->key.count, &full) : judge_row(b, ev->after, b->key.count)))
         return false;
     if (!judge_all(b, ev->meta, b->key.count + ev->after.count, false))
         return false;
@@ -481,7 +551,7 @@ static bool build_upsert(struct build *b, bool deleted_mark)
     null_removed(b, e.cells, e.cell_count);
     e.is_new = ev->is_new && full && old_key.count == 0 && b->rel->set->delete_mode == MR_DELETE_HARD;
     remember_key_types(b);
-    if (old_key.count > 0)
+    if (old_key.count > 0 && !move_row(b, &old, &e))
         fold_entry(b, &old);
     fold_entry(b, &e);
     return true;
@@ -562,7 +632,7 @@ static bool build_keyless(struct build *b)
     if (is_delete && soft)
         row = ev->before.count > 0 ? ev->before : ev->after.count > 0 ? ev->after : ev->key;
     if (!is_delete || soft) {
-        if (!judge_all(b, row, 0, false) || !judge_all(b, ev->meta, row.count, false))
+        if (!judge_row(b, row, 0) || !judge_all(b, ev->meta, row.count, false))
             return false;
         struct mr_field mark = deleted_field(is_delete);
         if (soft && !judge(b, &mark, row.count + ev->meta.count, false))
@@ -630,8 +700,9 @@ static bool build(struct build *b)
         return false;
     if (b->keyless)
         return build_keyless(b);
+    bool is_removed = mode == MR_DELETE_HARD || (ev->is_tombstone && b->rel->set->tombstones_remove);
     if (ev->op == MR_OP_DELETE)
-        return mode == MR_DELETE_SOFT ? build_upsert(b, true) : build_delete(b);
+        return !is_removed ? build_upsert(b, true) : build_delete(b);
     return build_upsert(b, false);
 }
 

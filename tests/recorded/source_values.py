@@ -64,6 +64,8 @@ def source_value(source_type, text):
     if kind == "bytes":
         return bytes.fromhex(text)
     if kind in ("date", "datetime", "timestamp"):
+        if re.match(r"\d{4}-(00-\d\d|\d\d-00)", text):  # no date; what the stream has instead is null, or stands under `lost`
+            return None
         us = parse_instant(text)
         return us if us is not None else ("no date", text)
     if kind == "time":

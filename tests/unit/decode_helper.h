@@ -32,7 +32,7 @@ struct helper {
 
 static inline struct mr_config helper_config(const char *format_z)
 {
-    static char delimiter[] = "_", nothing[] = "", prefix[] = "__",
+    static char delimiter[] = "_", nothing[] = "", prefix[] = "__", zone[] = "UTC",
                 placeholder[] = "__debezium_unavailable_value";
     static char formats[4][16];
     static unsigned turn;
@@ -44,6 +44,7 @@ static inline struct mr_config helper_config(const char *format_z)
         .flatten_delimiter = delimiter,
         .add_fields = nothing,
         .add_fields_prefix = prefix,
+        .source_time_zone = zone,
         .unavailable_placeholder = placeholder,
         .max_depth = 100,
         .max_message_bytes = 64u << 20,
@@ -201,6 +202,13 @@ static inline enum mr_status helper_emit(void *ctx, const struct mr_change *ev, 
         mr_buf_printf(out, " keytext %.*s", MR_STR_FMT(ev->key_text));
     if (ev->statement.len != 0)
         mr_buf_printf(out, " ddl %.*s", MR_STR_FMT(ev->statement));
+    if (ev->statement_kind != MR_STMT_UNKNOWN)
+        mr_buf_printf(out, " %s in '%.*s' part %u%s", mr_statement_kind_name(ev->statement_kind), MR_STR_FMT(ev->statement_db),
+                      (unsigned)ev->statement_part, ev->statement_repeats ? " repeats" : "");
+    if (ev->new_relation.table.len != 0)
+        mr_buf_printf(out, " to %.*s.%.*s", MR_STR_FMT(ev->new_relation.database), MR_STR_FMT(ev->new_relation.table));
+    if (ev->tx_id.len != 0)
+        mr_buf_printf(out, " tx %.*s%s", MR_STR_FMT(ev->tx_id), ev->tx_last ? " last" : "");
     return MR_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <millrace/base/error.h>
 #include <millrace/base/log.h>
 #include <millrace/base/str.h>
+#include <millrace/model/field_name.h>
 #include <millrace/model/type.h>
 
 struct mr_strings {
@@ -45,7 +46,14 @@ enum mr_key_mode {
     MR_KEY_FIELDS,      /* a list of value fields (source paths) */
     MR_KEY_NONE,        /* none: append */
 };
+enum mr_zero_date { MR_ZERO_DATE_NULL, MR_ZERO_DATE_ERROR };
+enum mr_name_case { MR_CASE_PRESERVE, MR_CASE_LOWER, MR_CASE_UPPER };
+enum mr_canal_image { MR_CANAL_STANDARD, MR_CANAL_DTS_LEGACY };
+enum mr_canal_enum { MR_CANAL_INDEX, MR_CANAL_LABEL };
+enum mr_canal_sqltype { MR_CANAL_JDBC, MR_CANAL_DTS };
 enum mr_array_encoding { MR_ARRAY_JSON }; /* more with the options of the MongoDB transform */
+/* unwrap.delete.tombstone.handling.mode, and the older unwrap.delete.handling.mode. */
+enum mr_delete_handling { MR_DELETES_DROP, MR_DELETES_TOMBSTONE, MR_DELETES_REWRITE, MR_DELETES_REWRITE_WITH_TOMBSTONE };
 enum mr_start { MR_START_EARLIEST, MR_START_LATEST, MR_START_TIME };
 
 /* Settings for tables whose source name ("db.table", or "table" alone) matches the pattern. `*` and `?` are wildcards;
@@ -63,6 +71,7 @@ struct mr_table_rule {
 struct mr_column_rule {
     char *name;
     struct mr_type type;   /* types.columns */
+    uint32_t fixed_bytes;  /* of binary(n); else 0 */
     enum mr_policy policy; /* types.policies */
 };
 
@@ -120,9 +129,33 @@ struct mr_config {
     bool flatten_struct;
     char *flatten_delimiter;
     enum mr_array_encoding array_encoding;
+    enum mr_delete_handling delete_handling;
+    bool delete_handling_said;
+    bool rewrite_with_id; /* rows of MongoDB that lack their _id get it from the key */
+    enum mr_delete_handling old_delete_handling; /* the older pair; rules in unwrap.c */
+    bool old_delete_handling_said;
+    bool drop_tombstones, drop_tombstones_said;
     char *add_fields;        /* the list as written */
     char *add_fields_prefix; /* "__" */
+    char *add_headers;       /* the same, for dead letters */
+    char *add_headers_prefix;
+    enum mr_name_mode field_names;
+    /* What the settings about deletes come to. */
+    enum mr_delete_mode unwrap_delete; /* of every table; UNSET = nothing was said */
+    bool drops_delete_events;          /* of envelopes; only their tombstones delete */
+    bool drops_tombstones;             /* of envelopes */
+    bool tombstones_remove;            /* a tombstone removes the row even under `delete: soft` */
     char *unavailable_placeholder; /* "__debezium_unavailable_value" */
+
+    /* what the messages of some producers do not say */
+    char *source_time_zone;        /* of texts that denote an instant without a zone: a name, or an offset */
+    enum mr_zero_date zero_date;   /* 0000-00-00 and its like */
+    enum mr_name_case name_case;   /* of the source's table and column names */
+    bool tinyint1_as_bool;
+    enum mr_canal_image canal_image;
+    enum mr_canal_enum canal_enum;
+    enum mr_canal_sqltype canal_sqltype;
+    bool maxwell_missing_is_null;
 
     /* limits on messages */
     uint32_t max_depth;        /* nesting of JSON */
@@ -163,6 +196,7 @@ struct mr_config {
     bool log_values;
 
     struct mr_config_origin *origins; /* where each option came from; config module only */
+    struct mr_config_matched *matched; /* which rules for tables and columns have held for one; config module only */
 };
 
 /* Rules that hold for one table, every member decided (no UNSET). */
@@ -170,6 +204,7 @@ struct mr_table_settings {
     enum mr_key_mode key_mode;
     struct mr_strings key_fields; /* borrowed from the configuration */
     enum mr_delete_mode delete_mode;
+    bool tombstones_remove; /* under SOFT */
     enum mr_policy policy;
     enum mr_missing missing;
 };
@@ -178,6 +213,11 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
 /* Type (kind MR_T_NONE if not set) and policy (UNSET if not set) for a path of a table. */
 void mr_config_column(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
                       struct mr_str path, struct mr_type *type, enum mr_policy *policy);
+/* n where the path's type is set as binary(n), else 0. */
+uint32_t mr_config_fixed_bytes(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path);
+/* The rules for tables and columns that none has been looked up by so far, as their keys are written ("tables.shop.orders"): misspelt, or meant for
+ * what has not come. Main thread, as the look-ups are. */
+void mr_config_unmatched(const struct mr_config *cfg, void (*fn)(void *ctx, const char *key_z), void *ctx);
 /* Does any table use record_key_text? */
 bool mr_config_wants_key_text(const struct mr_config *cfg);
 
@@ -202,6 +242,8 @@ void mr_config_print(const struct mr_config *cfg, bool json, struct mr_buf *out)
 /* The reference page (docs/configuration.md) and the part of the man page, from the option table. */
 void mr_config_reference_markdown(struct mr_buf *out);
 void mr_config_reference_man(struct mr_buf *out);
+/* What was said and has no effect beside something else that was said: log it. After the log has been set up. */
+void mr_config_warn(const struct mr_config *cfg);
 /* A URL with its password masked. */
 void mr_config_mask_url(const char *url_z, struct mr_buf *out);
 

@@ -37,6 +37,8 @@ struct mr_record {
     bool is_bare;         /* a file's bare event: no key was there to be null */
     struct mr_header *headers;
     size_t header_count;
+    const struct mr_header *added; /* the engine's: headers that unwrap.add.headers asks for, in the batch's arena */
+    size_t added_count;
 
     const char *broken_code; /* not NULL: the source could not make a record of this line; value = the raw line */
     struct mr_str broken_message;

@@ -60,6 +60,8 @@ INTERVAL_DAYS = re.compile(r"^(?:(-?\d+) days? ?)?(.*)$")
 def parse_time(text):
     """Microseconds of a time of day or duration; None if the text is none."""
     m = INTERVAL_DAYS.match(text)
+    if m is None:
+        return None
     extra, rest = int(m[1] or 0) * DAY_US, m[2] or "00:00:00"
     t = TIME.match(rest)
     if not t:
