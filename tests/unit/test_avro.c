@@ -1,6 +1,8 @@
 /* Avro's schemas and data by themselves: what the cases, which go through the whole program, cannot show (tests/cases/run_payload_cases.py). */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <cmocka.h>
 

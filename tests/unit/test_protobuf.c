@@ -1,6 +1,8 @@
 /* Protobuf's texts and messages by themselves. What whole records look like show tests/cases/run_payload_cases.py and the recorded streams. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <cmocka.h>
 
