@@ -12,6 +12,7 @@
 #include <millrace/base/backoff.h>
 #include <millrace/base/log.h>
 #include <millrace/base/mem.h>
+#include <millrace/base/stop.h>
 #include <millrace/base/time.h>
 
 #include "registry_reply.h"
@@ -161,6 +162,19 @@ static size_t on_body(char *data, size_t size, size_t count, void *ctx)
     return body->overflow ? 0 : count;
 }
 
+/* A request ends when the program is asked to stop. */
+static int on_progress(void *ctx, curl_off_t want, curl_off_t have, curl_off_t send, curl_off_t sent)
+{
+    (void)ctx, (void)want, (void)have, (void)send, (void)sent;
+    return mr_stop_requested() ? 1 : 0;
+}
+
+static void sleep_unless_stopped(int64_t ms)
+{
+    for (; ms > 0 && !mr_stop_requested(); ms -= 100)
+        mr_sleep_ms(ms < 100 ? ms : 100);
+}
+
 static void set_transport(struct mr_registry *reg)
 {
     const struct mr_registry_config *rc = &reg->cfg->registry;
@@ -174,6 +188,8 @@ static void set_transport(struct mr_registry *reg)
     curl_easy_setopt(c, CURLOPT_UNRESTRICTED_AUTH, 0L); /* credentials stay with their host */
     curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)rc->connect_timeout_ms);
     curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)rc->connect_timeout_ms + (long)rc->read_timeout_ms);
+    curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
     curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(c, CURLOPT_WRITEDATA, &reg->body);
     curl_easy_setopt(c, CURLOPT_HTTPHEADER, reg->headers);
@@ -328,9 +344,9 @@ static enum mr_status ask_current(struct mr_registry *reg, const char *path_z, l
         if (outcome == ANSWERED)
             mr_registry_fail(err, MR_E_ENV, MR_CODE_REGISTRY_DOWN, "the schema registry %s answers with status %ld",
                              reg->urls.items[reg->current], *http);
-        if (try >= reg->cfg->registry.max_retries)
+        if (try >= reg->cfg->registry.max_retries || mr_stop_requested())
             return MR_E_ENV;
-        mr_sleep_ms(wait_ms(reg, &backoff));
+        sleep_unless_stopped(wait_ms(reg, &backoff));
     }
 }
 
@@ -418,7 +434,9 @@ static enum mr_status fetch(struct mr_registry *reg, const char *path_z, struct 
         if (is_believed || now - start >= reg->cfg->registry.missing_wait_ms)
             break;
         int64_t left = reg->cfg->registry.missing_wait_ms - (now - start);
-        mr_sleep_ms(left < MISSING_PAUSE_MS ? left : MISSING_PAUSE_MS);
+        if (mr_stop_requested())
+            return mr_registry_fail(err, MR_E_ENV, MR_CODE_REGISTRY_DOWN, "stopped while the schema registry was asked again");
+        sleep_unless_stopped(left < MISSING_PAUSE_MS ? left : MISSING_PAUSE_MS);
     }
     if (reg->missing_since_ms == INT64_MIN || mr_monotonic_ms() - reg->missing_since_ms >= MISSING_BELIEVED_MS)
         reg->missing_since_ms = mr_monotonic_ms();
@@ -481,4 +499,11 @@ enum mr_status mr_registry_by_version(struct mr_registry *reg, struct mr_str sub
                               MR_STR_FMT(subject), (long long)version);
     mr_buf_free(&path);
     return status;
+}
+
+enum mr_status mr_registry_ping(struct mr_registry *reg, struct mr_arena *ar, struct mr_error *err)
+{
+    long http;
+    MR_TRY(ask(reg, "/subjects?limit=1", &http, err));
+    return http >= 200 && http < 300 ? MR_OK : refused(reg, "/subjects", http, ar, err);
 }

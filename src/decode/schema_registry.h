@@ -41,5 +41,7 @@ enum mr_status mr_registry_by_guid(struct mr_registry *reg, const char *guid_z, 
                                    struct mr_schema_reply *out, struct mr_error *err) MR_MUST_CHECK;
 enum mr_status mr_registry_by_version(struct mr_registry *reg, struct mr_str subject, int64_t version, struct mr_arena *ar,
                                       struct mr_schema_reply *out, struct mr_error *err) MR_MUST_CHECK;
+/* Does it answer, and let us in? */
+enum mr_status mr_registry_ping(struct mr_registry *reg, struct mr_arena *ar, struct mr_error *err) MR_MUST_CHECK;
 
 #endif
