@@ -134,9 +134,21 @@ def test_credentials_reach_the_registry_and_nothing_else():
         case.add(1, range(3, 4))
         done = case.backfill(url)
         check("p%3Aw" not in done.stderr and "p:w" not in done.stderr, "the password stands in the log")
-    shown = millrace("config", "--set", f"registry.url={url}", "--set", "registry.bearer.auth.token=secret1",
-                     "--set", "registry.basic.auth.user.info=lo ader:secret2", "--set", "registry.request.header.Authorization=secret3").stdout
-    check("p%3Aw" not in shown and "secret" not in shown, shown)
+    shown = millrace("config", "--set", f"registry.url={url}", "--set", "registry.bearer.auth.token=hush1",
+                     "--set", "registry.basic.auth.user.info=lo ader:hush2", "--set", "registry.request.header.Authorization=hush3").stdout
+    check("p%3Aw" not in shown and "hush" not in shown, shown)
+    case.close()
+
+
+def test_tokens_are_issued_and_replaced():
+    case = Case().add(1, range(2)).add(2, range(2, 4)).add(3, range(4, 6))
+    with Registry(schemas=SCHEMAS, tokens="me:secret") as registry:
+        args = ["--set", "registry.bearer.auth.credentials.source=OAUTHBEARER", "--set", f"registry.bearer.auth.issuer.endpoint.url={registry.url}/token",
+                "--set", "registry.bearer.auth.client.id=me", "--set", "registry.bearer.auth.scope=a b"]
+        refused = case.backfill(registry.url, *args, "--set", "registry.bearer.auth.client.secret=wrong", check=False)
+        check(refused.returncode == 3 and not case.dead() and "wrong" not in refused.stderr, f"{refused.returncode} {refused.stderr[-300:]}")
+        case.backfill(registry.url, *args, "--set", "registry.bearer.auth.client.secret=secret")
+        check(registry.issued == 2 and case.ids() == list(range(6)), f"{registry.issued} tokens, {case.ids()}, {case.dead()}")
     case.close()
 
 

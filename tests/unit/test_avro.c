@@ -96,8 +96,10 @@ static void test_schema_nested_without_end_is_refused(void **state)
 static void test_members_of_a_schema_stand_in_any_order(void **state)
 {
     (void)state;
-    struct avro *a = with_schema("{\"fields\":[{\"name\":\"x\",\"type\":{\"fields\":[{\"name\":\"v\",\"type\":\"int\"}],\"name\":\"In\",\"type\":\"record\"}},"
-                                 "{\"name\":\"y\",\"type\":\"In\"}],\"name\":\"Out\",\"namespace\":\"late.space\",\"type\":\"record\"}");
+    struct avro *a = with_schema("{\"fields\":[{\"name\":\"x\",\"type\":{\"fields\":[{\"name\":\"v\","
+                                 "\"type\":\"int\"}],\"name\":\"In\",\"type\":\"record\"}},"
+                                 "{\"name\":\"y\",\"type\":\"In\"}],\"name\":\"Out\",\"namespace\":\"late."
+                                 "space\",\"type\":\"record\"}");
     ASSERT_READS(a, "\x02\x04", "{\"x\":{\"v\":1},\"y\":{\"v\":2}}");
     avro_free(a);
 }
@@ -105,8 +107,11 @@ static void test_members_of_a_schema_stand_in_any_order(void **state)
 static void test_schema_sees_what_earlier_ones_have_named(void **state)
 {
     (void)state;
-    struct avro *a = with_schema("{\"type\":\"record\",\"name\":\"c.Money\",\"fields\":[{\"name\":\"cents\",\"type\":\"long\"}]}");
-    assert_int_equal(mr_avro_schema_parse(a->schema, MR_STR("{\"type\":\"array\",\"items\":\"c.Money\"}"), &a->err), MR_OK);
+    struct avro *a = with_schema(
+        "{\"type\":\"record\",\"name\":\"c.Money\",\"fields\":[{\"name\":\"cents\",\"type\":\"long\"}]}");
+    assert_int_equal(
+        mr_avro_schema_parse(a->schema, MR_STR("{\"type\":\"array\",\"items\":\"c.Money\"}"), &a->err),
+        MR_OK);
     ASSERT_READS(a, "\x04\x02\x04\x00", "[{\"cents\":1},{\"cents\":2}]");
     avro_free(a);
 }
@@ -115,7 +120,9 @@ static void test_length_beyond_the_message_costs_nothing(void **state)
 {
     (void)state;
     struct avro *a = with_schema("\"string\"");
-    assert_int_equal(READ(a, "\xfe\xff\xff\xff\x0f" "a"), MR_E_DATA);
+    assert_int_equal(READ(a, "\xfe\xff\xff\xff\x0f"
+                             "a"),
+                     MR_E_DATA);
     assert_string_equal(a->err.code, MR_CODE_TRUNCATED);
     avro_free(a);
 }
@@ -132,13 +139,15 @@ static void test_array_of_a_billion_nulls_is_refused_at_once(void **state)
 static void test_many_blocks_of_nothing_share_one_limit(void **state)
 {
     (void)state;
-    struct avro *a = with_schema("{\"type\":\"array\",\"items\":{\"type\":\"record\",\"name\":\"E\",\"fields\":[]}}");
+    struct avro *a =
+        with_schema("{\"type\":\"array\",\"items\":{\"type\":\"record\",\"name\":\"E\",\"fields\":[]}}");
     char bytes[40];
     for (int i = 0; i < 10; i++)
         memcpy(bytes + 3 * i, "\xc0\x9a\x0c", 3); /* 100,000 each */
     bytes[30] = 0;
     assert_int_equal(read_bytes(a, bytes, 31), MR_E_DATA);
-    assert_string_equal(a->err.code, MR_CODE_TOO_LARGE); /* a million of {} is more than the builder may hold here */
+    assert_string_equal(a->err.code,
+                        MR_CODE_TOO_LARGE); /* a million of {} is more than the builder may hold here */
     for (int i = 0; i < 13; i++)
         memcpy(bytes + 3 * i, "\xc0\x9a\x0c", 3);
     bytes[39] = 0;
@@ -152,7 +161,8 @@ static void test_many_blocks_of_nothing_share_one_limit(void **state)
 static void test_list_nested_without_end_is_refused_before_the_stack_ends(void **state)
 {
     (void)state;
-    struct avro *a = with_schema("{\"type\":\"record\",\"name\":\"L\",\"fields\":[{\"name\":\"n\",\"type\":[\"null\",\"L\"]}]}");
+    struct avro *a = with_schema(
+        "{\"type\":\"record\",\"name\":\"L\",\"fields\":[{\"name\":\"n\",\"type\":[\"null\",\"L\"]}]}");
     char *bytes = mr_xmalloc(60000);
     memset(bytes, 2, 60000);
     assert_int_equal(read_bytes(a, bytes, 60000), MR_E_DATA);
@@ -175,7 +185,10 @@ static void test_repeated_key_of_a_map_means_the_last(void **state)
 {
     (void)state;
     struct avro *a = with_schema("{\"type\":\"map\",\"values\":\"int\"}");
-    assert_int_equal(READ(a, "\x04\x02" "a\x02\x02" "a\x04\x00"), MR_OK);
+    assert_int_equal(READ(a, "\x04\x02"
+                             "a\x02\x02"
+                             "a\x04\x00"),
+                     MR_OK);
     assert_true(mr_str_eq(mr_json_raw(&a->doc, MR_JSON_MEMBER(&a->doc, 0, "a")), MR_STR("2")));
     avro_free(a);
 }
@@ -205,7 +218,8 @@ static void test_texts_are_escaped_as_json_wants(void **state)
 static void test_type_below_itself_is_a_document_there(void **state)
 {
     (void)state;
-    struct avro *a = with_schema("{\"type\":\"record\",\"name\":\"L\",\"fields\":[{\"name\":\"v\",\"type\":\"int\"},{\"name\":\"n\",\"type\":[\"null\",\"L\"]}]}");
+    struct avro *a = with_schema("{\"type\":\"record\",\"name\":\"L\",\"fields\":[{\"name\":\"v\",\"type\":"
+                                 "\"int\"},{\"name\":\"n\",\"type\":[\"null\",\"L\"]}]}");
     const struct mr_connect_schema *c = mr_avro_connect(a->schema);
     assert_int_equal(c->kind, MR_C_STRUCT);
     assert_int_equal(c->fields[1].schema->type.kind, MR_T_JSON);
@@ -215,7 +229,8 @@ static void test_type_below_itself_is_a_document_there(void **state)
 static void test_type_named_twice_is_made_once(void **state)
 {
     (void)state;
-    struct avro *a = with_schema("{\"type\":\"record\",\"name\":\"R\",\"fields\":[{\"name\":\"a\",\"type\":{\"type\":\"record\",\"name\":\"I\",\"fields\":"
+    struct avro *a = with_schema("{\"type\":\"record\",\"name\":\"R\",\"fields\":[{\"name\":\"a\",\"type\":{"
+                                 "\"type\":\"record\",\"name\":\"I\",\"fields\":"
                                  "[{\"name\":\"v\",\"type\":\"int\"}]}},{\"name\":\"b\",\"type\":\"I\"}]}");
     const struct mr_connect_schema *c = mr_avro_connect(a->schema);
     assert_ptr_equal(c->fields[0].schema, c->fields[1].schema);

@@ -69,9 +69,17 @@ static void link_now(struct proto *t)
 static void test_texts_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"message",      "message A {",          "message A { int32 }",        "message A { int32 a = 0; }",
-                                        "message A { int32 a = 1 }", "hello",   "message A { int32 a = x; }", "enum E { A = ; }",
-                                        "import \"x",   "message A { map<int32> m = 1; }", "/* never closed"};
+    static const char *const texts[] = {"message",
+                                        "message A {",
+                                        "message A { int32 }",
+                                        "message A { int32 a = 0; }",
+                                        "message A { int32 a = 1 }",
+                                        "hello",
+                                        "message A { int32 a = x; }",
+                                        "enum E { A = ; }",
+                                        "import \"x",
+                                        "message A { map<int32> m = 1; }",
+                                        "/* never closed"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) - 1; i++) {
         struct mr_proto *p = mr_proto_create();
         struct mr_error err = {0};
@@ -93,17 +101,20 @@ static void test_unknown_type_is_refused_by_name(void **state)
 static void test_names_are_found_from_the_inside_out(void **state)
 {
     (void)state;
-    struct proto *t = with_text("syntax = \"proto3\"; package p.q; message B { string out = 1; } message A { message B { int32 in = 1; } B near = 1; "
+    struct proto *t = with_text("syntax = \"proto3\"; package p.q; message B { string out = 1; } message A { "
+                                "message B { int32 in = 1; } B near = 1; "
                                 ".p.q.B far = 2; q.B half = 3; }");
     link_now(t);
-    ASSERT_READS(t, "\x02\x02\x0a\x02\x08\x05\x12\x03\x0a\x01x\x1a\x00", "{\"near\":{\"in\":5},\"far\":{\"out\":\"x\"},\"half\":{\"out\":\"\"}}");
+    ASSERT_READS(t, "\x02\x02\x0a\x02\x08\x05\x12\x03\x0a\x01x\x1a\x00",
+                 "{\"near\":{\"in\":5},\"far\":{\"out\":\"x\"},\"half\":{\"out\":\"\"}}");
     proto_free(t);
 }
 
 static void test_fields_may_be_scattered_and_repeated(void **state)
 {
     (void)state;
-    struct proto *t = with_text("syntax = \"proto3\"; message A { int32 a = 1; repeated int32 r = 2; M m = 3; message M { int32 x = 1; int32 y = 2; } }");
+    struct proto *t = with_text("syntax = \"proto3\"; message A { int32 a = 1; repeated int32 r = 2; M m = "
+                                "3; message M { int32 x = 1; int32 y = 2; } }");
     link_now(t);
     ASSERT_READS(t,
                  "\x00"
@@ -130,18 +141,22 @@ static void test_last_member_of_a_oneof_wins(void **state)
 static void test_proto2_has_defaults_groups_and_presence(void **state)
 {
     (void)state;
-    struct proto *t = with_text("syntax = \"proto2\"; message A { optional int32 a = 1 [default = -7]; optional string b = 2 [default = \"q\\x41\\n\"]; "
-                                "optional int32 c = 3; optional group G = 4 { optional int32 x = 5; } required E e = 6; } enum E { ONE = 1; TWO = 2; }");
+    struct proto *t = with_text("syntax = \"proto2\"; message A { optional int32 a = 1 [default = -7]; "
+                                "optional string b = 2 [default = \"q\\x41\\n\"]; "
+                                "optional int32 c = 3; optional group G = 4 { optional int32 x = 5; } "
+                                "required E e = 6; } enum E { ONE = 1; TWO = 2; }");
     link_now(t);
     ASSERT_READS(t, "\x00", "{\"a\":-7,\"b\":\"qA\\u000a\",\"c\":null,\"G\":null,\"e\":null}");
-    ASSERT_READS(t, "\x00\x23\x28\x09\x24\x30\x02", "{\"a\":-7,\"b\":\"qA\\u000a\",\"c\":null,\"G\":{\"x\":9},\"e\":\"TWO\"}");
+    ASSERT_READS(t, "\x00\x23\x28\x09\x24\x30\x02",
+                 "{\"a\":-7,\"b\":\"qA\\u000a\",\"c\":null,\"G\":{\"x\":9},\"e\":\"TWO\"}");
     proto_free(t);
 }
 
 static void test_map_printed_as_entries_is_a_map(void **state)
 {
     (void)state;
-    struct proto *t = with_text("syntax = \"proto3\"; package p; message M { repeated .p.M.SomeCountsEntry some_counts = 1; message SomeCountsEntry { string key = 1; "
+    struct proto *t = with_text("syntax = \"proto3\"; package p; message M { repeated .p.M.SomeCountsEntry "
+                                "some_counts = 1; message SomeCountsEntry { string key = 1; "
                                 "int64 value = 2; } }");
     link_now(t);
     ASSERT_READS(t, "\x00\x0a\x05\x0a\x01k\x10\x03\x0a\x00", "{\"some_counts\":{\"k\":3,\"\":0}}");
@@ -151,7 +166,8 @@ static void test_map_printed_as_entries_is_a_map(void **state)
 static void test_words_of_the_language_may_be_names(void **state)
 {
     (void)state;
-    struct proto *t = with_text("syntax = \"proto3\"; message message { string option_ = 1; enum enum { X = 0; } enum e = 2; int32 syntax = 3; "
+    struct proto *t = with_text("syntax = \"proto3\"; message message { string option_ = 1; enum enum { X = "
+                                "0; } enum e = 2; int32 syntax = 3; "
                                 "reserved 9, 10 to max; reserved \"old\"; }");
     link_now(t);
     ASSERT_READS(t, "\x00\x18\x01", "{\"option_\":\"\",\"e\":\"X\",\"syntax\":1}");
@@ -164,14 +180,17 @@ static void test_damaged_data_is_refused_by_name(void **state)
     struct proto *t = with_text("syntax = \"proto3\"; message A { int32 a = 1; string s = 2; }");
     link_now(t);
     ASSERT_CODE(t, "", MR_CODE_TRUNCATED);
-    ASSERT_CODE(t, "\x02\x08", MR_CODE_CORRUPT);                          /* no such message */
-    ASSERT_CODE(t, "\x01", MR_CODE_CORRUPT);                              /* a negative count */
-    ASSERT_CODE(t, "\x00\x00\x01", MR_CODE_CORRUPT);                      /* field number 0 */
-    ASSERT_CODE(t, "\x00\x0f\x01", MR_CODE_CORRUPT);                      /* wire type 7 */
+    ASSERT_CODE(t, "\x02\x08", MR_CODE_CORRUPT);     /* no such message */
+    ASSERT_CODE(t, "\x01", MR_CODE_CORRUPT);         /* a negative count */
+    ASSERT_CODE(t, "\x00\x00\x01", MR_CODE_CORRUPT); /* field number 0 */
+    ASSERT_CODE(t, "\x00\x0f\x01", MR_CODE_CORRUPT); /* wire type 7 */
     ASSERT_CODE(t, "\x00\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", MR_CODE_CORRUPT);
-    ASSERT_CODE(t, "\x00\x12\x05" "ab", MR_CODE_TRUNCATED);
+    ASSERT_CODE(t,
+                "\x00\x12\x05"
+                "ab",
+                MR_CODE_TRUNCATED);
     ASSERT_CODE(t, "\x00\x12\x01\xff", MR_CODE_BAD_UTF8);
-    ASSERT_CODE(t, "\x00\x0c", MR_CODE_CORRUPT);                          /* a group ends that has not begun */
+    ASSERT_CODE(t, "\x00\x0c", MR_CODE_CORRUPT); /* a group ends that has not begun */
     proto_free(t);
 }
 
