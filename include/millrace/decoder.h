@@ -37,9 +37,9 @@ struct mr_decoder_ops {
     /* Optional. */
     enum mr_status (*flush)(struct mr_decoder *dec, struct mr_arena *ar, mr_emit_fn emit, void *ctx,
                             struct mr_error *err);
-    /* Does something of the partition, from behind position `after`, wait for a later record, when everything up to `position` has been decoded? The
-     * position may then not be stored. Must depend on positions alone: records may be decoded again. */
-    bool (*waits)(const struct mr_decoder *dec, const struct mr_partition *part, int64_t position, int64_t after);
+    /* The first record of the partition, from behind position `after`, that waits for a later record when everything up to `position` has been
+     * decoded: its position; 0 = none. No position from there on may then be stored. Must depend on positions alone: records may be decoded again. */
+    int64_t (*waits)(const struct mr_decoder *dec, const struct mr_partition *part, int64_t position, int64_t after);
 };
 
 /* Every format, NULL at the end (src/decode/registry.c). */
@@ -69,8 +69,8 @@ struct mr_guess {
 enum mr_status mr_decoder_set_guess(struct mr_decoder_set *set, const struct mr_record *rec, struct mr_arena *ar,
                                     struct mr_guess *out, struct mr_error *err) MR_MUST_CHECK;
 
-/* Does a decoder wait for a later record of the partition? (mr_decoder_ops.waits) */
-bool mr_decoder_set_waits(const struct mr_decoder_set *set, const struct mr_partition *part, int64_t position, int64_t after);
+/* The first record of the partition that waits for a later one; 0 = none (mr_decoder_ops.waits). */
+int64_t mr_decoder_set_waits(const struct mr_decoder_set *set, const struct mr_partition *part, int64_t position, int64_t after);
 void mr_decoder_set_destroy(struct mr_decoder_set *set);
 
 #endif

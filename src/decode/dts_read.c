@@ -1,6 +1,7 @@
 /* The datum of DTS: see dts.h. Plain Avro: zigzag numbers, texts with their length, unions and enums by index, arrays and maps in blocks. */
 #include "dts.h"
 
+#include <millrace/base/hash.h>
 #include <millrace/base/utf8.h>
 #include <millrace/model/table.h>
 
@@ -333,6 +334,26 @@ static enum mr_status read_head(struct reader *r, struct mr_dts_record *out)
     return symbol == 1 ? read_text(r, &out->object, NULL) : MR_OK;
 }
 
+/* One value of two under one name would be dropped. */
+static enum mr_status check_names(const struct mr_dts_record *rec, struct mr_arena *ar, struct mr_error *err)
+{
+    size_t slots = 16;
+    while (slots < rec->field_count * 2)
+        slots *= 2;
+    uint32_t *index = mr_arena_zalloc(ar, slots * sizeof *index);
+    for (size_t i = 0; i < rec->field_count; i++) {
+        struct mr_str name = rec->fields[i].name;
+        size_t at = (size_t)mr_hash(name.ptr, name.len, 0) & (slots - 1);
+        for (; index[at] != 0; at = (at + 1) & (slots - 1)) {
+            if (mr_str_eq(rec->fields[index[at] - 1].name, name))
+                return mr_fail_data(err, MR_CODE_BAD_IMAGE, "two fields are called \"%.*s\"",
+                                    (int)(name.len < 100 ? name.len : 100), name.ptr);
+        }
+        index[at] = (uint32_t)i + 1;
+    }
+    return MR_OK;
+}
+
 static enum mr_status check_length(const struct mr_dts_record *rec, const struct mr_dts_image *image,
                                    const char *what_z, struct mr_error *err)
 {
@@ -359,6 +380,7 @@ enum mr_status mr_dts_read(struct mr_str datum, struct mr_arena *ar, struct mr_d
         MR_TRY(read_long(&r, &born));
     if (left(&r) > 0)
         return mr_fail_data(err, MR_CODE_TRAILING, "%zu bytes behind the DTS record", left(&r));
+    MR_TRY(check_names(out, ar, err));
     MR_TRY(check_length(out, &out->before, "before", err));
     return check_length(out, &out->after, "after", err);
 }

@@ -102,14 +102,16 @@ void mr_decoder_set_destroy(struct mr_decoder_set *set)
     mr_xfree(set);
 }
 
-bool mr_decoder_set_waits(const struct mr_decoder_set *set, const struct mr_partition *part, int64_t position,
-                          int64_t after)
+int64_t mr_decoder_set_waits(const struct mr_decoder_set *set, const struct mr_partition *part, int64_t position,
+                             int64_t after)
 {
+    int64_t first = 0;
     for (size_t i = 0; i < DECODERS; i++) {
-        if (mr_decoders[i]->waits != NULL && mr_decoders[i]->waits(set->decoders[i], part, position, after))
-            return true;
+        int64_t at = mr_decoders[i]->waits == NULL ? 0 : mr_decoders[i]->waits(set->decoders[i], part, position, after);
+        if (at != 0 && (first == 0 || at < first))
+            first = at;
     }
-    return false;
+    return first;
 }
 
 static void choose(struct mr_topic_facts *facts, size_t index)

@@ -428,8 +428,8 @@ static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec
     return is_null ? mr_control_emit(MR_CONTROL_EMPTY, NULL, ar, emit, ctx, err) : MR_OK;
 }
 
-static bool waits(const struct mr_decoder *dec, const struct mr_partition *part, int64_t position,
-                  int64_t after)
+static int64_t waits(const struct mr_decoder *dec, const struct mr_partition *part, int64_t position,
+                     int64_t after)
 {
     return mr_pairs_waiting(dec->pairs, part->index, position, after);
 }

@@ -171,13 +171,15 @@ bool mr_pairs_lost(struct mr_pairs *pairs, struct mr_pair_place at, const struct
     return false;
 }
 
-bool mr_pairs_waiting(const struct mr_pairs *pairs, uint32_t part, int64_t position, int64_t after)
+int64_t mr_pairs_waiting(const struct mr_pairs *pairs, uint32_t part, int64_t position, int64_t after)
 {
-    int64_t at = place_of(position, 1023);
-    for (size_t i = pairs->count; i-- > 0;) {
+    int64_t at = place_of(position, 1023), first = 0;
+    for (size_t i = 0; i < pairs->count; i++) {
         const struct entry *e = &pairs->entries[i];
-        if (e->part == part && e->opened <= at && e->closed > at && e->opened / 1024 > after)
-            return true;
+        int64_t opened = e->opened / 1024;
+        if (e->part == part && e->opened <= at && e->closed > at && opened > after &&
+            (first == 0 || opened < first))
+            first = opened;
     }
-    return false;
+    return first;
 }

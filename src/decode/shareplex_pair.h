@@ -36,7 +36,7 @@ bool mr_pairs_take(struct mr_pairs *pairs, struct mr_pair_place at, const struct
  * (`name`, is_last), or stands behind a half whose other half had to come next, or is far away. To be called until it gives false. */
 bool mr_pairs_lost(struct mr_pairs *pairs, struct mr_pair_place at, const struct mr_pair_name *name,
                    bool is_last, struct mr_arena *ar, struct mr_str *text);
-/* Does a before image of the partition from behind position `after` wait, when everything up to `position` is known? */
-bool mr_pairs_waiting(const struct mr_pairs *pairs, uint32_t part, int64_t position, int64_t after);
+/* The position of the first before image of the partition from behind position `after` that waits when everything up to `position` is known; 0 = none. */
+int64_t mr_pairs_waiting(const struct mr_pairs *pairs, uint32_t part, int64_t position, int64_t after);
 
 #endif

@@ -508,6 +508,7 @@ static enum mr_status dispatch(struct mr_engine *e, struct mr_batch *batch, stru
 /* ---- records that wait for later ones ---- */
 
 #define HOLD_MS 30000
+#define HOLD_RECORDS 16384
 
 static bool is_full(const struct mr_engine *e);
 
@@ -532,6 +533,48 @@ static enum mr_status give_up(struct mr_engine *e, struct mr_batch *batch, struc
     return make(e, batch, err);
 }
 
+static bool is_held(const struct mr_batch *batch, const struct mr_record *rec)
+{
+    for (size_t i = 0; i < batch->hold_count; i++)
+        if (batch->holds[i].part->part == rec->part)
+            return true;
+    return false;
+}
+
+/* The index of the first record that still waits, now that nothing more will come; what waited before it and has found its other half, or never will,
+ * is waited for no longer. */
+static size_t first_waiting(struct mr_engine *e, struct mr_batch *batch)
+{
+    size_t first = batch->record_count;
+    for (size_t i = 0; i < batch->hold_count; i++) {
+        struct mr_part_state *ps = mr_parts_get(&e->part_states, batch->holds[i].part->part);
+        int64_t since = mr_decoder_set_waits(e->intake.decoders, ps->part, ps->taken, ps->given_up);
+        for (size_t k = 0; since != 0 && k < first; k++)
+            if (batch->records[k].part == ps->part && batch->records[k].position == since)
+                first = k;
+        if (since != 0)
+            ps->given_up = since - 1;
+    }
+    return first;
+}
+
+/* The input ends between the halves of an update. What is before the first half is applied; it and what is behind it in its partition are left for the
+ * next time. */
+static enum mr_status end_of_input(struct mr_engine *e, struct mr_batch *batch, struct mr_error *err)
+{
+    size_t first = first_waiting(e, batch), kept = 0;
+    if (first > 0 && first < batch->record_count)
+        cut(e, batch, (uint32_t)first);
+    if (first > 0)
+        return make(e, batch, err);
+    mr_log_plain(MR_LOG_WARN, "the input ends between the two halves of an update; it will be read on from the first half");
+    for (size_t i = 0; i < batch->record_count; i++)
+        if (!is_held(batch, &batch->records[i]))
+            batch->records[kept++] = batch->records[i];
+    batch->record_count = kept;
+    return make(e, batch, err);
+}
+
 /* A position may not lie between a record and the later one that it waits for: the batch ends before the first such record, and what is behind becomes
  * the next batch, which stays open. *wait: nothing is to be dispatched now. */
 static enum mr_status end_before_waiting(struct mr_engine *e, struct mr_batch *batch, bool *wait, struct mr_error *err)
@@ -544,8 +587,8 @@ static enum mr_status end_before_waiting(struct mr_engine *e, struct mr_batch *b
         cut(e, batch, at);
         return make(e, batch, err);
     }
-    if (is_all_read(e)) /* its partition's position stays where it is */
-        return MR_OK;
+    if (is_all_read(e))
+        return end_of_input(e, batch, err);
     *wait = mr_engine_stopping() || e->in_callback || may_wait(e);
     return *wait ? MR_OK : give_up(e, batch, err);
 }
@@ -646,10 +689,17 @@ static enum mr_status poll_chunk(struct mr_engine *e, int timeout_ms, struct mr_
 /* What is made of the records may weigh so many times as much as they may. */
 #define WEIGHT_FACTOR 4
 
+/* One that waits for the other half of an update may have more records: small batches would part the halves. */
+static size_t most_records(const struct mr_engine *e)
+{
+    bool waits = mr_batch_held(e->open) == 0;
+    return waits && e->cfg->batch_rows < HOLD_RECORDS ? HOLD_RECORDS : e->cfg->batch_rows;
+}
+
 static bool is_full(const struct mr_engine *e)
 {
     return e->open != NULL &&
-           (e->open->record_count >= e->cfg->batch_rows || e->open->bytes >= e->cfg->batch_bytes ||
+           (e->open->record_count >= most_records(e) || e->open->bytes >= e->cfg->batch_bytes ||
             mr_batch_weight(e->open) / WEIGHT_FACTOR >= e->cfg->batch_bytes);
 }
 

@@ -375,7 +375,7 @@ enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, ui
             bury(in, batch, rec, v.rel, rows, &v.first_error);
         }
         in->decided++;
-        bool waits = mr_decoder_set_waits(in->decoders, rec->part, rec->position, part->given_up);
+        bool waits = mr_decoder_set_waits(in->decoders, rec->part, rec->position, part->given_up) != 0;
         mr_batch_note_wait(batch, part, index, waits);
         if (!waits)
             mr_batch_touch_part(batch, part, rec->position);

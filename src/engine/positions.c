@@ -2,6 +2,9 @@
  * `items` decides: elements (`_0`, `_1` …) only, then it is an array; no element, then a document. */
 #include "positions.h"
 
+/* Columns looked at for one change; beyond, thousands of deep paths of one message would hold up all others. */
+#define MAX_LOOKS ((uint64_t)1 << 26)
+
 static bool is_digits(struct mr_str s)
 {
     if (s.len == 0 || (s.len > 1 && s.ptr[0] == '0'))
@@ -37,13 +40,25 @@ static struct mr_str segment_below(struct mr_str path, struct mr_str parent)
 
 struct below {
     bool has_elements, has_members;
+    bool is_unknown; /* not looked at any more */
     bool is_json; /* too large to be taken apart in some row */
 };
 
-static struct below look_below(const struct mr_tracker *tk, struct mr_str parent)
+struct resolver {
+    const struct mr_tracker *tk;
+    struct mr_arena *ar;
+    uint64_t looks;
+};
+
+static struct below look_below(struct resolver *r, struct mr_str parent)
 {
+    const struct mr_tracker *tk = r->tk;
     struct below found = {0};
 
+    r->looks += mr_tracker_count(tk);
+    found.is_unknown = r->looks > MAX_LOOKS;
+    if (found.is_unknown)
+        return found;
     for (size_t i = 0; i < mr_tracker_count(tk); i++) {
         const struct mr_tracked_column *col = mr_tracker_column(tk, i);
         struct mr_str segment = segment_below(col->path, parent);
@@ -80,19 +95,18 @@ static bool has_position(struct mr_str path)
 }
 
 /* Every segment of digits behind the first, which is a member of the document itself. */
-static enum mr_status resolve_path(const struct mr_tracker *tk, struct mr_str path, struct mr_arena *ar, struct mr_str *out,
-                                   struct mr_error *err)
+static enum mr_status resolve_path(struct resolver *r, struct mr_str path, struct mr_str *out, struct mr_error *err)
 {
     *out = path;
     if (!has_position(path))
         return MR_OK;
-    char *made = mr_arena_alloc(ar, 2 * path.len);
+    char *made = mr_arena_alloc(r->ar, 2 * path.len);
     size_t len = 0;
     for (struct mr_str rest = path;;) {
         struct mr_str segment = first_segment(rest);
         if (len > 0 && is_digits(segment)) {
-            struct below found = look_below(tk, mr_str_of(made, len));
-            if (found.is_json || found.has_elements == found.has_members)
+            struct below found = look_below(r, mr_str_of(made, len));
+            if (found.is_json || found.is_unknown || found.has_elements == found.has_members)
                 return cannot_tell(path, err);
             made[len++] = '.';
             if (found.has_elements)
@@ -130,10 +144,10 @@ static void add_removed(struct removed *to, struct mr_str path, struct mr_arena 
 
 /* An array that is cut to `size` elements: the columns of all further ones. One that is no array in the table holds something else now, and only the
  * document could tell what. */
-static enum mr_status add_cut(const struct mr_tracker *tk, struct mr_str path, int64_t size, struct mr_arena *ar, struct removed *to,
-                              struct mr_error *err)
+static enum mr_status add_cut(struct resolver *r, struct mr_str path, int64_t size, struct removed *to, struct mr_error *err)
 {
-    struct below found = look_below(tk, path);
+    const struct mr_tracker *tk = r->tk;
+    struct below found = look_below(r, path);
 
     if (!found.has_elements || found.has_members || found.is_json)
         return cannot_tell(path, err);
@@ -141,7 +155,7 @@ static enum mr_status add_cut(const struct mr_tracker *tk, struct mr_str path, i
         struct mr_str column = mr_tracker_column(tk, i)->path, segment = segment_below(column, path);
         int64_t index;
         if (is_element(segment) && (!mr_parse_int64(mr_str_of(segment.ptr + 1, segment.len - 1), &index) || index >= size))
-            add_removed(to, mr_str_of(column.ptr, path.len + 1 + segment.len), ar);
+            add_removed(to, mr_str_of(column.ptr, path.len + 1 + segment.len), r->ar);
     }
     return MR_OK;
 }
@@ -151,18 +165,19 @@ enum mr_status mr_positions_resolve(const struct mr_tracker *tk, const struct mr
 {
     struct mr_field *after = mr_arena_alloc(ar, (ev->after.count + 1) * sizeof *after);
     struct removed removed = {0};
+    struct resolver r = {.tk = tk, .ar = ar};
 
     *out = *ev;
     for (size_t i = 0; i < ev->after.count; i++) {
         after[i] = ev->after.items[i];
-        MR_TRY(resolve_path(tk, after[i].path, ar, &after[i].path, err));
+        MR_TRY(resolve_path(&r, after[i].path, &after[i].path, err));
     }
     for (size_t i = 0; i < ev->removed.count; i++) {
         const struct mr_field *field = &ev->removed.items[i];
         struct mr_str path;
-        MR_TRY(resolve_path(tk, field->path, ar, &path, err));
+        MR_TRY(resolve_path(&r, field->path, &path, err));
         if (field->value.tag == MR_V_INT)
-            MR_TRY(add_cut(tk, path, field->value.i, ar, &removed, err));
+            MR_TRY(add_cut(&r, path, field->value.i, &removed, err));
         else
             add_removed(&removed, path, ar);
     }

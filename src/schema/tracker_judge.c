@@ -296,6 +296,11 @@ static enum mr_tk_reason reason_of(const struct mr_tk_column *col)
     return col->pub.configured ? MR_TK_CONFIGURED : MR_TK_BY_HAND;
 }
 
+static bool is_bare_array(struct mr_type type)
+{
+    return type.kind == MR_T_ARRAY && type.element == MR_T_NONE;
+}
+
 static enum mr_verdict widen(struct mr_tk_judge *j)
 {
     struct mr_tk_column *col = j->col;
@@ -309,7 +314,7 @@ static enum mr_verdict widen(struct mr_tk_judge *j)
         return MR_VERDICT_OK;
     if (!mr_type_join(col->pub.type, needed, &facts, &joined) || mr_type_eq(joined, col->pub.type))
         return misfit(j, needed, MR_TK_CONFLICT, MR_CODE_TYPE_CONFLICT);
-    if (policy_of(j) == MR_POLICY_STRICT)
+    if (policy_of(j) == MR_POLICY_STRICT && !is_bare_array(col->pub.type)) /* which has no first type yet */
         return misfit(j, needed, MR_TK_STRICT, MR_CODE_TYPE_CONFLICT);
     if (!may_alter(j, joined))
         return misfit(j, needed, MR_TK_EVOLVE, MR_CODE_TYPE_CONFLICT);

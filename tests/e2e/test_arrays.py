@@ -122,6 +122,23 @@ def test_what_is_no_array_of_one_type_is_for_the_policy(cls):
         equal(p.column("a"), {1: [1], 2: [1, "x"]})
 
 
+def test_an_empty_array_is_no_first_type(cls):
+    with Pipe(cls, "unwrap.array.encoding=array", "types.policy=strict") as p:
+        p.load({"_id": 1, "a": []}, {"_id": 2, "a": [1]}, {"_id": 3, "a": [2]}).load({"_id": 4, "a": ["x"]}, {"_id": 5, "a": []})
+        equal(p.dead(), ["type_conflict"])
+        equal(p.column("a"), {1: [], 2: [1], 3: [2], 5: []})
+
+
+def test_texts_in_arrays_are_repaired_where_that_is_asked_for(cls):
+    with Pipe(cls, "unwrap.array.encoding=array", "text.invalid=replace") as p:
+        p.load('{"_id": 1, "t": ["a\\u0000b", "\\ud800", "ok"]}')
+        equal(p.why(), [])
+        have = p.column("t")[1]
+        equal(have[2], "ok")
+        if natives(cls):
+            equal(have, ["a\ufffdb", "\ufffd", "ok"])
+
+
 def test_the_encoding_may_change_while_the_table_stays(cls):
     with Pipe(cls) as p:
         p.load({"_id": 1, "a": [1, 2], "b": ["x"]})

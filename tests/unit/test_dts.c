@@ -487,6 +487,12 @@ static void test_records_that_contradict_themselves_are_refused(void **state)
     assert_code(h, &d, "bad_image");
     d = new_datum(0, MR_DTS_INSERT, "a");
     assert_code(h, &d, "bad_image");
+    d = new_datum(0, MR_DTS_INSERT, "aba");
+    add_int(&d.after, "1");
+    add_int(&d.after, "2");
+    add_int(&d.after, "3");
+    d.after_count = 3;
+    assert_code(h, &d, "bad_image");
     d = new_datum(0, MR_DTS_INSERT, "b");
     put_long(&d.after, 0);
     d.after_count = 1;
