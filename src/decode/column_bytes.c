@@ -7,8 +7,9 @@
 
 static enum mr_status bad_length(const struct mr_column *col, size_t want, size_t have, struct mr_error *err)
 {
-    enum mr_status status = mr_fail_data(err, MR_CODE_BAD_LENGTH, "column \"%.*s\": %.*s takes %zu bytes, there are %zu",
-                                         MR_STR_FMT(col->name), MR_STR_FMT(col->type_text), want, have);
+    enum mr_status status =
+        mr_fail_data(err, MR_CODE_BAD_LENGTH, "column \"%.*s\": %.*s takes %zu bytes, there are %zu",
+                     MR_STR_FMT(col->name), MR_STR_FMT(col->type_text), want, have);
     mr_error_field(err, col->name.ptr, col->name.len);
     if ((want == 4 && have == 8) || (want == 8 && have == 4))
         mr_error_hint(err, "is the column %s?", want == 4 ? "BIGINT or DOUBLE" : "INT or REAL");
@@ -23,23 +24,26 @@ static uint64_t big_endian(struct mr_str bytes)
     return v;
 }
 
-static enum mr_status check_text(const struct mr_column *col, struct mr_str s, unsigned *flags, struct mr_error *err)
+static enum mr_status check_text(const struct mr_column *col, struct mr_str s, unsigned *flags,
+                                 struct mr_error *err)
 {
     *flags = mr_utf8_check(s);
     if ((*flags & (MR_TEXT_ILL_FORMED | MR_TEXT_HAS_SURROGATE)) == 0)
         return MR_OK;
     mr_error_field(err, col->name.ptr, col->name.len);
-    return mr_fail_data(err, MR_CODE_BAD_UTF8, "column \"%.*s\": the bytes are no UTF-8 text", MR_STR_FMT(col->name));
+    return mr_fail_data(err, MR_CODE_BAD_UTF8, "column \"%.*s\": the bytes are no UTF-8 text",
+                        MR_STR_FMT(col->name));
 }
 
-enum mr_status mr_columns_kafka(const struct mr_columns *cols, struct mr_str bytes, struct mr_json_build *out, struct mr_error *err)
+enum mr_status mr_columns_kafka(const struct mr_columns *cols, struct mr_str bytes, struct mr_json_build *out,
+                                struct mr_error *err)
 {
     const struct mr_column *col = &cols->items[0];
-    size_t want = col->kind == MR_SQL_SMALLINT                                 ? 2
-                  : col->kind == MR_SQL_INT || col->kind == MR_SQL_REAL        ? 4
-                  : col->kind == MR_SQL_BIGINT || col->kind == MR_SQL_DOUBLE   ? 8
-                  : col->kind == MR_SQL_UUID                                   ? 36
-                                                                               : bytes.len;
+    size_t want = col->kind == MR_SQL_SMALLINT                               ? 2
+                  : col->kind == MR_SQL_INT || col->kind == MR_SQL_REAL      ? 4
+                  : col->kind == MR_SQL_BIGINT || col->kind == MR_SQL_DOUBLE ? 8
+                  : col->kind == MR_SQL_UUID                                 ? 36
+                                                                             : bytes.len;
     if (bytes.len != want)
         return bad_length(col, want, bytes.len, err);
     mr_json_build_name(out, col->name);
@@ -108,7 +112,8 @@ enum mr_status mr_delimiter_check(struct mr_str delimiter, struct mr_error *err)
     bool is_one = mr_utf8_decode(text, &code_point) == text.len;
     if (is_one && !is_blank && text.ptr[0] != '"' && text.ptr[0] != '\r' && text.ptr[0] != '\n')
         return MR_OK;
-    enum mr_status status = mr_fail(err, MR_E_CONFIG, "a delimiter is one character, no quotation mark and no line end");
+    enum mr_status status =
+        mr_fail(err, MR_E_CONFIG, "a delimiter is one character, no quotation mark and no line end");
     mr_error_hint(err, "a blank is written SPACE, a tabulator TAB");
     return status;
 }
@@ -126,7 +131,8 @@ static enum mr_status bad_csv(struct csv *c, const char *what_z)
 
 static bool at_delimiter(const struct csv *c)
 {
-    return (size_t)(c->end - c->p) >= c->delimiter.len && memcmp(c->p, c->delimiter.ptr, c->delimiter.len) == 0;
+    return (size_t)(c->end - c->p) >= c->delimiter.len &&
+           memcmp(c->p, c->delimiter.ptr, c->delimiter.len) == 0;
 }
 
 static bool at_line_end(const struct csv *c)
@@ -180,12 +186,13 @@ static enum mr_status field(struct csv *c, struct mr_arena *ar, struct mr_str *o
 
 static enum mr_status column_count(const struct mr_columns *cols, size_t have, struct mr_error *err)
 {
-    return mr_fail_data(err, MR_CODE_COLUMN_COUNT, "%zu columns are declared, there are %s%zu fields", cols->count,
-                        have > cols->count ? "at least " : "", have);
+    return mr_fail_data(err, MR_CODE_COLUMN_COUNT, "%zu columns are declared, there are %s%zu fields",
+                        cols->count, have > cols->count ? "at least " : "", have);
 }
 
-enum mr_status mr_columns_delimited(const struct mr_columns *cols, struct mr_str delimiter, struct mr_str bytes, struct mr_arena *ar,
-                                    struct mr_json_build *out, struct mr_error *err)
+enum mr_status mr_columns_delimited(const struct mr_columns *cols, struct mr_str delimiter,
+                                    struct mr_str bytes, struct mr_arena *ar, struct mr_json_build *out,
+                                    struct mr_error *err)
 {
     struct csv c = {bytes.ptr, bytes.ptr + bytes.len, delimiter_text(delimiter), err};
     while (at_line_end(&c))
@@ -212,5 +219,6 @@ enum mr_status mr_columns_delimited(const struct mr_columns *cols, struct mr_str
     }
     if (c.p < c.end)
         skip_line_end(&c);
-    return c.p == c.end ? MR_OK : mr_fail_data(err, MR_CODE_TRAILING, "more text stands behind the CSV record");
+    return c.p == c.end ? MR_OK
+                        : mr_fail_data(err, MR_CODE_TRAILING, "more text stands behind the CSV record");
 }

@@ -25,10 +25,11 @@ static enum mr_status refuse(const struct put *p, const char *code_z)
     struct mr_buf found = MR_BUF_INIT(1u << 20);
     if (p->v.tag != MR_V_INVALID)
         mr_value_append_text(p->v, &found);
-    enum mr_status status = mr_fail_data(p->err, code_z, "column \"%.*s\": %s %.*s%s: \"%.*s\"", MR_STR_FMT(p->col->name),
-                                         strcmp(code_z, MR_CODE_OUT_OF_RANGE) == 0 ? "beyond" : "expected", MR_STR_FMT(p->col->type_text),
-                                         p->v.tag == MR_V_INVALID ? ", the value cannot be read" : ", found",
-                                         (int)(found.len < 60 ? found.len : 60), found.len ? found.data : "");
+    enum mr_status status = mr_fail_data(
+        p->err, code_z, "column \"%.*s\": %s %.*s%s: \"%.*s\"", MR_STR_FMT(p->col->name),
+        strcmp(code_z, MR_CODE_OUT_OF_RANGE) == 0 ? "beyond" : "expected", MR_STR_FMT(p->col->type_text),
+        p->v.tag == MR_V_INVALID ? ", the value cannot be read" : ", found",
+        (int)(found.len < 60 ? found.len : 60), found.len ? found.data : "");
     mr_error_field(p->err, p->col->name.ptr, p->col->name.len);
     mr_buf_free(&found);
     return status;
@@ -136,13 +137,15 @@ static enum mr_status put_decimal(const struct put *p)
         return bad(p);
     if (!mr_decimal_parse(s, &info))
         return bad(p);
-    if (info.frac_significant > (uint32_t)p->col->scale || info.int_digits > (uint32_t)(p->col->precision - p->col->scale))
+    if (info.frac_significant > (uint32_t)p->col->scale ||
+        info.int_digits > (uint32_t)(p->col->precision - p->col->scale))
         return beyond(p);
     struct mr_str plain = mr_decimal_canonical(s, p->ar);
     ptrdiff_t dot = mr_str_find(plain, '.');
     int have = dot < 0 ? 0 : (int)(plain.len - (size_t)dot - 1);
     if (have < p->col->scale)
-        plain = mr_arena_printf(p->ar, "%.*s%s%0*d", MR_STR_FMT(plain), dot < 0 ? "." : "", p->col->scale - have, 0);
+        plain = mr_arena_printf(p->ar, "%.*s%s%0*d", MR_STR_FMT(plain), dot < 0 ? "." : "",
+                                p->col->scale - have, 0);
     mr_json_build_string(p->out, plain, 0);
     return MR_OK;
 }
@@ -258,8 +261,8 @@ static enum mr_status put_uuid(const struct put *p)
     return MR_OK;
 }
 
-enum mr_status mr_column_put(const struct mr_column *col, struct mr_value v, enum mr_column_mode mode, struct mr_arena *ar,
-                             struct mr_json_build *out, struct mr_error *err)
+enum mr_status mr_column_put(const struct mr_column *col, struct mr_value v, enum mr_column_mode mode,
+                             struct mr_arena *ar, struct mr_json_build *out, struct mr_error *err)
 {
     struct put p = {col, v, mode, ar, out, err};
     if (v.tag == MR_V_NULL || v.tag == MR_V_ABSENT || v.tag == MR_V_UNAVAILABLE) {

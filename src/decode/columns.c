@@ -9,10 +9,11 @@ static const struct {
     const char *name_z;
     enum mr_sql_kind kind;
 } kinds[] = {
-    {"BOOLEAN", MR_SQL_BOOLEAN},   {"SMALLINT", MR_SQL_SMALLINT}, {"INT", MR_SQL_INT},       {"INTEGER", MR_SQL_INT},
-    {"BIGINT", MR_SQL_BIGINT},     {"REAL", MR_SQL_REAL},         {"DOUBLE", MR_SQL_DOUBLE}, {"STRING", MR_SQL_STRING},
-    {"VARCHAR", MR_SQL_STRING},    {"TEXT", MR_SQL_STRING},       {"BYTES", MR_SQL_BYTES},   {"DATE", MR_SQL_DATE},
-    {"TIME", MR_SQL_TIME},         {"TIMESTAMP", MR_SQL_TIMESTAMP}, {"UUID", MR_SQL_UUID},
+    {"BOOLEAN", MR_SQL_BOOLEAN}, {"SMALLINT", MR_SQL_SMALLINT},   {"INT", MR_SQL_INT},
+    {"INTEGER", MR_SQL_INT},     {"BIGINT", MR_SQL_BIGINT},       {"REAL", MR_SQL_REAL},
+    {"DOUBLE", MR_SQL_DOUBLE},   {"STRING", MR_SQL_STRING},       {"VARCHAR", MR_SQL_STRING},
+    {"TEXT", MR_SQL_STRING},     {"BYTES", MR_SQL_BYTES},         {"DATE", MR_SQL_DATE},
+    {"TIME", MR_SQL_TIME},       {"TIMESTAMP", MR_SQL_TIMESTAMP}, {"UUID", MR_SQL_UUID},
 };
 
 static bool starts_nocase(struct mr_str text, const char *prefix_z)
@@ -40,7 +41,8 @@ static bool parse_decimal(struct mr_str text, struct mr_column *out)
     struct mr_str first = comma < 0 ? inner : mr_str_of(inner.ptr, (size_t)comma);
     if (!mr_parse_int64(mr_str_trim(first), &p) || p < 1 || p > 1000)
         return false;
-    if (comma >= 0 && !mr_parse_int64(mr_str_trim(mr_str_of(inner.ptr + comma + 1, inner.len - (size_t)comma - 1)), &s))
+    if (comma >= 0 &&
+        !mr_parse_int64(mr_str_trim(mr_str_of(inner.ptr + comma + 1, inner.len - (size_t)comma - 1)), &s))
         return false;
     if (s < 0 || s > p)
         return false;
@@ -52,7 +54,8 @@ static bool parse_decimal(struct mr_str text, struct mr_column *out)
 
 static bool parse_type(struct mr_str text, struct mr_column *out)
 {
-    bool is_nested = starts_nocase(text, "ARRAY<") || starts_nocase(text, "STRUCT<") || starts_nocase(text, "MAP<");
+    bool is_nested =
+        starts_nocase(text, "ARRAY<") || starts_nocase(text, "STRUCT<") || starts_nocase(text, "MAP<");
     if (is_nested && text.ptr[text.len - 1] == '>') {
         out->kind = has_map(text) ? MR_SQL_MAP : MR_SQL_DOCUMENT;
         return true;
@@ -97,8 +100,8 @@ static bool carries(enum mr_encoding encoding, enum mr_sql_kind kind)
 {
     switch (encoding) {
     case MR_ENC_KAFKA:
-        return kind != MR_SQL_BOOLEAN && kind != MR_SQL_DECIMAL && kind != MR_SQL_DATE && kind != MR_SQL_TIME &&
-               kind != MR_SQL_TIMESTAMP && kind != MR_SQL_DOCUMENT;
+        return kind != MR_SQL_BOOLEAN && kind != MR_SQL_DECIMAL && kind != MR_SQL_DATE &&
+               kind != MR_SQL_TIME && kind != MR_SQL_TIMESTAMP && kind != MR_SQL_DOCUMENT;
     case MR_ENC_DELIMITED:
         return kind != MR_SQL_DOCUMENT && kind != MR_SQL_MAP;
     case MR_ENC_AUTO:
@@ -135,7 +138,8 @@ const struct mr_connect_schema *mr_column_schema(const struct mr_column *col, st
         [MR_SQL_DOCUMENT] = {MR_C_STRING, MR_S_PLAIN, MR_T_TEXT},
         [MR_SQL_MAP] = {MR_C_STRING, MR_S_PLAIN, MR_T_TEXT},
     };
-    struct mr_connect_schema *out = mr_connect_make(table[col->kind].kind, MR_STR(""), NULL, MR_JSON_NONE, ar);
+    struct mr_connect_schema *out =
+        mr_connect_make(table[col->kind].kind, MR_STR(""), NULL, MR_JSON_NONE, ar);
     out->semantic = (uint8_t)table[col->kind].semantic;
     out->type = MR_TYPE((uint8_t)table[col->kind].type);
     if (col->kind == MR_SQL_DECIMAL)
@@ -156,21 +160,25 @@ static void make_schema(struct mr_columns *cols, struct mr_arena *ar)
     cols->schema = schema;
 }
 
-static enum mr_status check_column(const struct mr_column *col, enum mr_encoding encoding, bool is_key, struct mr_error *err)
+static enum mr_status check_column(const struct mr_column *col, enum mr_encoding encoding, bool is_key,
+                                   struct mr_error *err)
 {
     if (is_key && col->kind == MR_SQL_MAP) {
-        enum mr_status status = mr_fail(err, MR_E_CONFIG, "key.columns: \"%.*s\" is or holds a MAP: equal maps may be written in several ways, so it is no key",
+        enum mr_status status = mr_fail(err, MR_E_CONFIG,
+                                        "key.columns: \"%.*s\" is or holds a MAP: equal maps may be written "
+                                        "in several ways, so it is no key",
                                         MR_STR_FMT(col->name));
         return status;
     }
     if (!carries(encoding, col->kind))
-        return mr_fail(err, MR_E_CONFIG, "%s.columns: the format %s has no %.*s (column \"%.*s\")", is_key ? "key" : "value",
-                       mr_encoding_name(encoding), MR_STR_FMT(col->type_text), MR_STR_FMT(col->name));
+        return mr_fail(err, MR_E_CONFIG, "%s.columns: the format %s has no %.*s (column \"%.*s\")",
+                       is_key ? "key" : "value", mr_encoding_name(encoding), MR_STR_FMT(col->type_text),
+                       MR_STR_FMT(col->name));
     return MR_OK;
 }
 
-enum mr_status mr_columns_parse(struct mr_str text, enum mr_encoding encoding, bool is_key, struct mr_arena *ar,
-                                struct mr_columns *out, struct mr_error *err)
+enum mr_status mr_columns_parse(struct mr_str text, enum mr_encoding encoding, bool is_key,
+                                struct mr_arena *ar, struct mr_columns *out, struct mr_error *err)
 {
     const char *side_z = is_key ? "key" : "value";
     size_t start = 0, depth = 0;
@@ -188,8 +196,10 @@ enum mr_status mr_columns_parse(struct mr_str text, enum mr_encoding encoding, b
         if (out->count == MAX_COLUMNS)
             return mr_fail(err, MR_E_CONFIG, "%s.columns: more than %d columns", side_z, MAX_COLUMNS);
         if (!parse_one(item, ar, &out->items[out->count])) {
-            enum mr_status status = mr_fail(err, MR_E_CONFIG, "%s.columns: \"%.*s\" is no column", side_z, MR_STR_FMT(item));
-            mr_error_hint(err, "write a name and a type: id BIGINT; types: BOOLEAN SMALLINT INT BIGINT REAL DOUBLE STRING BYTES DECIMAL(p,s) DATE "
+            enum mr_status status =
+                mr_fail(err, MR_E_CONFIG, "%s.columns: \"%.*s\" is no column", side_z, MR_STR_FMT(item));
+            mr_error_hint(err, "write a name and a type: id BIGINT; types: BOOLEAN SMALLINT INT BIGINT REAL "
+                               "DOUBLE STRING BYTES DECIMAL(p,s) DATE "
                                "TIME TIMESTAMP UUID ARRAY<…> STRUCT<…>");
             return status;
         }

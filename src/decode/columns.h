@@ -41,8 +41,9 @@ struct mr_columns {
 };
 
 /* Everything in `ar`. CONFIG: no such type; one that the encoding cannot carry; too many columns. side_z: "key" or "value". */
-enum mr_status mr_columns_parse(struct mr_str text, enum mr_encoding encoding, bool is_key, struct mr_arena *ar,
-                                struct mr_columns *out, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_columns_parse(struct mr_str text, enum mr_encoding encoding, bool is_key,
+                                struct mr_arena *ar, struct mr_columns *out,
+                                struct mr_error *err) MR_MUST_CHECK;
 /* The Connect schema of one column. */
 const struct mr_connect_schema *mr_column_schema(const struct mr_column *col, struct mr_arena *ar);
 
@@ -53,15 +54,17 @@ enum mr_column_mode {
     MR_COLUMN_CSV,   /* everything is a text */
 };
 /* Write the value as the column. DATA bad_value, out_of_range, with the column as the error's field. */
-enum mr_status mr_column_put(const struct mr_column *col, struct mr_value v, enum mr_column_mode mode, struct mr_arena *ar,
-                             struct mr_json_build *out, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_column_put(const struct mr_column *col, struct mr_value v, enum mr_column_mode mode,
+                             struct mr_arena *ar, struct mr_json_build *out,
+                             struct mr_error *err) MR_MUST_CHECK;
 
 /* The bytes as the columns, into an object that is open. DATA bad_length, bad_utf8, bad_value, bad_csv, column_count, trailing_data. */
-enum mr_status mr_columns_kafka(const struct mr_columns *cols, struct mr_str bytes, struct mr_json_build *out, struct mr_error *err)
-    MR_MUST_CHECK;
+enum mr_status mr_columns_kafka(const struct mr_columns *cols, struct mr_str bytes, struct mr_json_build *out,
+                                struct mr_error *err) MR_MUST_CHECK;
 /* delimiter: one character, TAB, SPACE; "" = a comma. */
-enum mr_status mr_columns_delimited(const struct mr_columns *cols, struct mr_str delimiter, struct mr_str bytes, struct mr_arena *ar,
-                                    struct mr_json_build *out, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_columns_delimited(const struct mr_columns *cols, struct mr_str delimiter,
+                                    struct mr_str bytes, struct mr_arena *ar, struct mr_json_build *out,
+                                    struct mr_error *err) MR_MUST_CHECK;
 /* CONFIG: a delimiter that is none. */
 enum mr_status mr_delimiter_check(struct mr_str delimiter, struct mr_error *err) MR_MUST_CHECK;
 

@@ -35,7 +35,8 @@ static struct mr_json_node *push(struct mr_json_build *b, enum mr_json_kind kind
 {
     b->nodes = mr_xgrow(b->nodes, &b->cap, b->count + 1, sizeof(*b->nodes));
     struct mr_json_node *n = &b->nodes[b->count++];
-    *n = (struct mr_json_node){.kind = (uint8_t)kind, .next = (uint32_t)b->count, .offset = (uint32_t)b->text.len};
+    *n = (struct mr_json_node){
+        .kind = (uint8_t)kind, .next = (uint32_t)b->count, .offset = (uint32_t)b->text.len};
     return n;
 }
 
@@ -124,7 +125,8 @@ void mr_json_build_name(struct mr_json_build *b, struct mr_str name)
 }
 
 /* A text that is escaped already. */
-static void copy_quoted(struct mr_json_build *b, const struct mr_json_doc *doc, const struct mr_json_node *from, bool is_name)
+static void copy_quoted(struct mr_json_build *b, const struct mr_json_doc *doc,
+                        const struct mr_json_node *from, bool is_name)
 {
     if (is_full(b))
         return;

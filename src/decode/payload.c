@@ -22,7 +22,7 @@ struct mr_payloads {
     struct mr_json_build columns[2];    /* the declared columns */
     struct mr_connect *cn;              /* JSON as Connect writes it */
     struct mr_arena *ar;                /* holds the declarations */
-    struct mr_map *declared;            /* text of a declaration with its side and format → struct mr_columns */
+    struct mr_map *declared; /* text of a declaration with its side and format → struct mr_columns */
     struct mr_json_reader *reader[2];
 };
 
@@ -36,7 +36,8 @@ static enum mr_status check_registry(struct mr_payloads *p, struct mr_error *err
             enum mr_encoding e = r->encoding[side];
             if (p->schemas != NULL || (e != MR_ENC_AVRO && e != MR_ENC_PROTOBUF && e != MR_ENC_JSON_SR))
                 continue;
-            enum mr_status status = mr_fail(err, MR_E_CONFIG, "the format %s needs a schema registry", mr_encoding_name(e));
+            enum mr_status status =
+                mr_fail(err, MR_E_CONFIG, "the format %s needs a schema registry", mr_encoding_name(e));
             mr_error_hint(err, "set registry.url");
             return status;
         }
@@ -45,8 +46,8 @@ static enum mr_status check_registry(struct mr_payloads *p, struct mr_error *err
 }
 
 /* The declared columns of a side; parsed once. */
-static enum mr_status columns_of(struct mr_payloads *p, const struct mr_payload_rule *r, size_t side, const struct mr_columns **out,
-                                 struct mr_error *err)
+static enum mr_status columns_of(struct mr_payloads *p, const struct mr_payload_rule *r, size_t side,
+                                 const struct mr_columns **out, struct mr_error *err)
 {
     struct mr_buf key = MR_BUF_INIT(1u << 20);
     mr_buf_printf(&key, "%zu %d ", side, (int)r->encoding[side]);
@@ -55,7 +56,8 @@ static enum mr_status columns_of(struct mr_payloads *p, const struct mr_payload_
     enum mr_status status = MR_OK;
     if (found == NULL) {
         found = mr_arena_zalloc(p->ar, sizeof(*found));
-        status = mr_columns_parse(r->columns[side], r->encoding[side], side == MR_SIDE_KEY, p->ar, found, err);
+        status =
+            mr_columns_parse(r->columns[side], r->encoding[side], side == MR_SIDE_KEY, p->ar, found, err);
         if (status == MR_OK)
             mr_map_put(p->declared, mr_buf_str(&key), found);
     }
@@ -139,8 +141,9 @@ const char *mr_payloads_decoder_at(struct mr_payloads *p, size_t i)
 
 /* ---- With a registry ---- */
 
-static enum mr_status open_avro(struct mr_payloads *p, enum mr_connect_side side, const struct mr_payload_schema *schema,
-                                struct mr_str bytes, struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
+static enum mr_status open_avro(struct mr_payloads *p, enum mr_connect_side side,
+                                const struct mr_payload_schema *schema, struct mr_str bytes,
+                                struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
 {
     struct mr_avro_limits limits = {
         .max_depth = p->cfg->max_depth < MAX_AVRO_DEPTH ? p->cfg->max_depth : MAX_AVRO_DEPTH,
@@ -166,8 +169,9 @@ static enum mr_status open_avro(struct mr_payloads *p, enum mr_connect_side side
     return MR_OK;
 }
 
-static enum mr_status open_protobuf(struct mr_payloads *p, enum mr_connect_side side, const struct mr_payload_schema *schema,
-                                    struct mr_str bytes, struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
+static enum mr_status open_protobuf(struct mr_payloads *p, enum mr_connect_side side,
+                                    const struct mr_payload_schema *schema, struct mr_str bytes,
+                                    struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
 {
     struct mr_json_build *b = &p->build[side];
     struct mr_proto_message *msg;
@@ -178,8 +182,9 @@ static enum mr_status open_protobuf(struct mr_payloads *p, enum mr_connect_side 
     return mr_json_build_finish(b, ar, &out->doc, err);
 }
 
-static enum mr_status open_json(struct mr_payloads *p, enum mr_connect_side side, const struct mr_payload_schema *schema,
-                                struct mr_str bytes, struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
+static enum mr_status open_json(struct mr_payloads *p, enum mr_connect_side side,
+                                const struct mr_payload_schema *schema, struct mr_str bytes,
+                                struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
 {
     struct mr_json_build *b = &p->build[side];
     MR_TRY(mr_json_parse(p->reader[side], bytes, &out->doc, err));
@@ -200,12 +205,13 @@ static enum mr_status open_json(struct mr_payloads *p, enum mr_connect_side side
 static bool fits(enum mr_encoding encoding, enum mr_schema_type type)
 {
     return encoding == MR_ENC_AUTO || (encoding == MR_ENC_AVRO && type == MR_SCHEMA_AVRO) ||
-           (encoding == MR_ENC_PROTOBUF && type == MR_SCHEMA_PROTOBUF) || (encoding == MR_ENC_JSON_SR && type == MR_SCHEMA_JSON);
+           (encoding == MR_ENC_PROTOBUF && type == MR_SCHEMA_PROTOBUF) ||
+           (encoding == MR_ENC_JSON_SR && type == MR_SCHEMA_JSON);
 }
 
-static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload_rule *rule, enum mr_connect_side side,
-                                  const struct mr_record *rec, struct mr_str bytes, struct mr_arena *ar,
-                                  struct mr_connect_message *out, struct mr_error *err)
+static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload_rule *rule,
+                                  enum mr_connect_side side, const struct mr_record *rec, struct mr_str bytes,
+                                  struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
 {
     enum mr_encoding encoding = rule->encoding[side];
     struct mr_frame frame;
@@ -213,8 +219,8 @@ static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload
     MR_TRY(mr_frame_read(rec, side, bytes, &frame, err));
     MR_TRY(mr_payload_schemas_get(p->schemas, &frame, &schema, err));
     if (!fits(encoding, schema->type))
-        return mr_fail_data(err, MR_CODE_SCHEMA_TYPE, "schema %u is of the kind %s, but the format is %s", frame.id,
-                            mr_schema_type_name(schema->type), mr_encoding_name(encoding));
+        return mr_fail_data(err, MR_CODE_SCHEMA_TYPE, "schema %u is of the kind %s, but the format is %s",
+                            frame.id, mr_schema_type_name(schema->type), mr_encoding_name(encoding));
     switch (schema->type) {
     case MR_SCHEMA_AVRO:
         MR_TRY(open_avro(p, side, schema, frame.payload, ar, out, err));
@@ -238,29 +244,35 @@ static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload
 /* ---- One side ---- */
 
 /* JSON text, and nothing else. */
-static enum mr_status open_text(struct mr_payloads *p, enum mr_connect_side side, const struct mr_record *rec, struct mr_arena *ar,
-                                struct mr_connect_message *out, struct mr_error *err)
+static enum mr_status open_text(struct mr_payloads *p, enum mr_connect_side side, const struct mr_record *rec,
+                                struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
 {
     struct mr_str bytes = side == MR_SIDE_KEY ? rec->key : rec->value;
     enum mr_status status = mr_connect_open(p->cn, side, rec, ar, out, err);
     bool is_framed = bytes.len != 0 && bytes.ptr[0] == 0;
-    bool is_bad = bytes.len == 0 || is_framed || (status == MR_OK && out->is_text) || (status == MR_E_DATA && err != NULL && strcmp(err->code, MR_CODE_UNSUPPORTED) == 0);
+    bool is_bad = bytes.len == 0 || is_framed || (status == MR_OK && out->is_text) ||
+                  (status == MR_E_DATA && err != NULL && strcmp(err->code, MR_CODE_UNSUPPORTED) == 0);
     if (!is_bad)
         return status;
-    return mr_fail_data(err, MR_CODE_BAD_JSON, is_framed ? "this is no JSON: it begins with a zero byte, as what a schema registry frames "
-                                                           "(format json_sr)"
-                                                         : "this is no JSON");
+    return mr_fail_data(err, MR_CODE_BAD_JSON,
+                        is_framed
+                            ? "this is no JSON: it begins with a zero byte, as what a schema registry frames "
+                              "(format json_sr)"
+                            : "this is no JSON");
 }
 
 /* Declared columns of bytes that know no names. */
-static enum mr_status open_bytes(struct mr_payloads *p, const struct mr_payload_rule *rule, enum mr_connect_side side, struct mr_str bytes,
-                                 const struct mr_columns_from *from, struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
+static enum mr_status open_bytes(struct mr_payloads *p, const struct mr_payload_rule *rule,
+                                 enum mr_connect_side side, struct mr_str bytes,
+                                 const struct mr_columns_from *from, struct mr_arena *ar,
+                                 struct mr_connect_message *out, struct mr_error *err)
 {
     struct mr_json_build *b = &p->build[side];
     mr_json_build_reset(b);
     mr_json_build_open(b, MR_J_OBJECT);
-    MR_TRY(rule->encoding[side] == MR_ENC_KAFKA ? mr_columns_kafka(from->columns, bytes, b, err)
-                                                : mr_columns_delimited(from->columns, rule->delimiter[side], bytes, ar, b, err));
+    MR_TRY(rule->encoding[side] == MR_ENC_KAFKA
+               ? mr_columns_kafka(from->columns, bytes, b, err)
+               : mr_columns_delimited(from->columns, rule->delimiter[side], bytes, ar, b, err));
     mr_json_build_close(b);
     MR_TRY(mr_json_build_finish(b, ar, &out->doc, err));
     out->root = 0;
@@ -270,13 +282,15 @@ static enum mr_status open_bytes(struct mr_payloads *p, const struct mr_payload_
 }
 
 /* A side in its format, with what is declared of it. */
-static enum mr_status open_encoded(struct mr_payloads *p, const struct mr_payload_rule *rule, enum mr_connect_side side,
-                                   const struct mr_record *rec, struct mr_str bytes, struct mr_arena *ar, struct mr_connect_message *out,
+static enum mr_status open_encoded(struct mr_payloads *p, const struct mr_payload_rule *rule,
+                                   enum mr_connect_side side, const struct mr_record *rec,
+                                   struct mr_str bytes, struct mr_arena *ar, struct mr_connect_message *out,
                                    struct mr_error *err)
 {
     struct mr_columns_from from = {.rule = rule, .encoding = rule->encoding[side]};
     struct mr_columns none = {0};
-    bool is_key = side == MR_SIDE_KEY, is_bytes = from.encoding == MR_ENC_KAFKA || from.encoding == MR_ENC_DELIMITED;
+    bool is_key = side == MR_SIDE_KEY,
+         is_bytes = from.encoding == MR_ENC_KAFKA || from.encoding == MR_ENC_DELIMITED;
     MR_TRY(columns_of(p, rule, side, &from.columns, err));
     if (from.encoding == MR_ENC_NONE || (is_bytes && from.columns->count == 0)) {
         out->is_null = true; /* nobody looks at it */
@@ -303,8 +317,19 @@ static enum mr_status open_encoded(struct mr_payloads *p, const struct mr_payloa
     return mr_columns_pick(p->cn, &from, ar, &p->columns[side], out, err);
 }
 
-static enum mr_status open_side(struct mr_payloads *p, const struct mr_payload_rule *rule, enum mr_connect_side side,
-                                const struct mr_record *rec, struct mr_arena *ar, struct mr_opened *out, struct mr_error *err)
+/* Formats whose bytes may begin like a registry's framing: where one of them is named, nobody asks the registry. */
+static bool has_own_bytes(const struct mr_payload_rule *rule)
+{
+    static const char *const json_formats[] = {"auto", "debezium", "flat", "json"};
+    for (size_t i = 0; i < sizeof(json_formats) / sizeof(json_formats[0]); i++)
+        if (strcmp(rule->decoder_z, json_formats[i]) == 0)
+            return false;
+    return true;
+}
+
+static enum mr_status open_side(struct mr_payloads *p, const struct mr_payload_rule *rule,
+                                enum mr_connect_side side, const struct mr_record *rec, struct mr_arena *ar,
+                                struct mr_opened *out, struct mr_error *err)
 {
     bool is_key = side == MR_SIDE_KEY;
     struct mr_str bytes = is_key ? rec->key : rec->value;
@@ -312,7 +337,8 @@ static enum mr_status open_side(struct mr_payloads *p, const struct mr_payload_r
     struct mr_connect_message *msg = &out->message[side];
     *msg = (struct mr_connect_message){.root = MR_JSON_NONE};
     out->has[side] = false;
-    if (encoding == MR_ENC_AUTO && (p->schemas == NULL || !mr_frame_sniff(rec, side, bytes)))
+    if (encoding == MR_ENC_AUTO &&
+        (p->schemas == NULL || (!is_key && has_own_bytes(rule)) || !mr_frame_sniff(rec, side, bytes)))
         return MR_OK;
     if (encoding == MR_ENC_AUTO && !is_key && mr_dts_is(bytes, ar)) /* its first byte is a frame's, too; nothing framed passes as one */
         return MR_OK;
@@ -327,8 +353,8 @@ static enum mr_status open_side(struct mr_payloads *p, const struct mr_payload_r
     return status;
 }
 
-enum mr_status mr_payloads_open(struct mr_payloads *p, const struct mr_record *rec, struct mr_arena *ar, struct mr_opened *out,
-                                struct mr_error *err)
+enum mr_status mr_payloads_open(struct mr_payloads *p, const struct mr_record *rec, struct mr_arena *ar,
+                                struct mr_opened *out, struct mr_error *err)
 {
     const struct mr_payload_rule *rule = mr_payload_rule_of(p->rules, rec->topic);
     MR_TRY(open_side(p, rule, MR_SIDE_VALUE, rec, ar, out, err));
@@ -341,12 +367,13 @@ bool mr_payloads_key_is_explicit(struct mr_payloads *p, struct mr_str topic)
 {
     const struct mr_payload_rule *rule = mr_payload_rule_of(p->rules, topic);
     enum mr_encoding e = rule->encoding[MR_SIDE_KEY];
-    bool is_unread = e == MR_ENC_NONE || ((e == MR_ENC_KAFKA || e == MR_ENC_DELIMITED) && rule->columns[MR_SIDE_KEY].len == 0);
+    bool is_unread = e == MR_ENC_NONE ||
+                     ((e == MR_ENC_KAFKA || e == MR_ENC_DELIMITED) && rule->columns[MR_SIDE_KEY].len == 0);
     return rule->is_key_explicit && !is_unread;
 }
 
-enum mr_status mr_payloads_hold(struct mr_payloads *p, const struct mr_record *rec, struct mr_arena *ar, struct mr_change *ev,
-                                bool *is_skipped, struct mr_error *err)
+enum mr_status mr_payloads_hold(struct mr_payloads *p, const struct mr_record *rec, struct mr_arena *ar,
+                                struct mr_change *ev, bool *is_skipped, struct mr_error *err)
 {
     return mr_key_hold(p->cfg, mr_payload_rule_of(p->rules, rec->topic), rec, ar, ev, is_skipped, err);
 }

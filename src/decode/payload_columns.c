@@ -13,7 +13,8 @@ static int64_t long_at(const char *p)
     return (int64_t)v;
 }
 
-enum mr_status mr_window_cut(struct mr_str said, struct mr_str *bytes, struct mr_window *out, struct mr_error *err)
+enum mr_status mr_window_cut(struct mr_str said, struct mr_str *bytes, struct mr_window *out,
+                             struct mr_error *err)
 {
     *out = (struct mr_window){0};
     if (said.len == 0 || mr_str_eq_z(said, "none"))
@@ -21,7 +22,9 @@ enum mr_status mr_window_cut(struct mr_str said, struct mr_str *bytes, struct mr
     out->count = mr_str_eq_z(said, "session") ? 2 : 1;
     size_t size = 8u * (size_t)out->count;
     if (bytes->len < size)
-        return mr_fail_data(err, MR_CODE_BAD_LENGTH, "a key with a window ends in %zu bytes for it, there are %zu in all", size, bytes->len);
+        return mr_fail_data(err, MR_CODE_BAD_LENGTH,
+                            "a key with a window ends in %zu bytes for it, there are %zu in all", size,
+                            bytes->len);
     const char *at = bytes->ptr + bytes->len - size;
     out->start_ms = long_at(out->count == 2 ? at + 8 : at);
     out->end_ms = out->count == 2 ? long_at(at) : 0;
@@ -42,7 +45,8 @@ static void put_window(const struct mr_window *w, struct mr_json_build *build)
 }
 
 /* The schema with the window's columns behind. */
-static const struct mr_connect_schema *with_window(const struct mr_connect_schema *schema, const struct mr_window *w, struct mr_arena *ar)
+static const struct mr_connect_schema *with_window(const struct mr_connect_schema *schema,
+                                                   const struct mr_window *w, struct mr_arena *ar)
 {
     if (w->count == 0)
         return schema;
@@ -53,8 +57,9 @@ static const struct mr_connect_schema *with_window(const struct mr_connect_schem
     for (uint32_t i = 0; i < count; i++)
         fields[i] = schema->fields[i];
     for (int i = 0; i < w->count; i++)
-        fields[count + (uint32_t)i] = (struct mr_connect_field){.name = i == 0 ? MR_STR("WINDOWSTART") : MR_STR("WINDOWEND"),
-                                                                .schema = mr_column_schema(&bigint, ar)};
+        fields[count + (uint32_t)i] =
+            (struct mr_connect_field){.name = i == 0 ? MR_STR("WINDOWSTART") : MR_STR("WINDOWEND"),
+                                      .schema = mr_column_schema(&bigint, ar)};
     mr_connect_set_fields(out, fields, count + (uint32_t)w->count, ar);
     return out;
 }
@@ -62,7 +67,8 @@ static const struct mr_connect_schema *with_window(const struct mr_connect_schem
 /* ---- Picking ---- */
 
 /* The member of that name: exactly, else the first that matches without regard to case. Its name node, or NONE. */
-static uint32_t member_of(const struct mr_json_doc *doc, uint32_t object, struct mr_str name, struct mr_arena *ar)
+static uint32_t member_of(const struct mr_json_doc *doc, uint32_t object, struct mr_str name,
+                          struct mr_arena *ar)
 {
     uint32_t folded = MR_JSON_NONE, exact = MR_JSON_NONE;
     for (uint32_t n = mr_json_first(doc, object); n != MR_JSON_NONE; n = mr_json_next_in(doc, object, n)) {
@@ -75,8 +81,8 @@ static uint32_t member_of(const struct mr_json_doc *doc, uint32_t object, struct
     return exact != MR_JSON_NONE ? exact : folded;
 }
 
-static struct mr_value value_at(struct mr_connect *cn, const struct mr_connect_schema *schema, const struct mr_json_doc *doc,
-                                uint32_t node, struct mr_arena *ar)
+static struct mr_value value_at(struct mr_connect *cn, const struct mr_connect_schema *schema,
+                                const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar)
 {
     bool is_free = schema == NULL || schema->type.kind == MR_T_NONE;
     if (is_free && mr_json_is(doc, node, MR_J_NUMBER)) /* digits as they stand: 1.50 stays 1.50 in a text */
@@ -90,9 +96,10 @@ static struct mr_value value_at(struct mr_connect *cn, const struct mr_connect_s
     return mr_connect_value(cn, schema, doc, node, ar);
 }
 
-static enum mr_status pick_one(struct mr_connect *cn, const struct mr_columns_from *from, const struct mr_column *col,
-                               const struct mr_connect_message *msg, uint32_t node, const struct mr_connect_schema *schema,
-                               struct mr_arena *ar, struct mr_json_build *build, struct mr_error *err)
+static enum mr_status pick_one(struct mr_connect *cn, const struct mr_columns_from *from,
+                               const struct mr_column *col, const struct mr_connect_message *msg,
+                               uint32_t node, const struct mr_connect_schema *schema, struct mr_arena *ar,
+                               struct mr_json_build *build, struct mr_error *err)
 {
     bool is_typed = from->encoding == MR_ENC_AVRO || from->encoding == MR_ENC_PROTOBUF;
     struct mr_value v = node == MR_JSON_NONE ? mr_value_null() : value_at(cn, schema, &msg->doc, node, ar);
@@ -101,10 +108,12 @@ static enum mr_status pick_one(struct mr_connect *cn, const struct mr_columns_fr
 }
 
 /* Is the one column's value a member of the object, or the payload itself? */
-static bool is_wrapped(const struct mr_columns_from *from, const struct mr_connect_message *msg, struct mr_arena *ar)
+static bool is_wrapped(const struct mr_columns_from *from, const struct mr_connect_message *msg,
+                       struct mr_arena *ar)
 {
     if (from->encoding == MR_ENC_AVRO || from->encoding == MR_ENC_PROTOBUF)
-        return mr_json_is(&msg->doc, msg->root, MR_J_OBJECT) && msg->schema != NULL && msg->schema->kind == MR_C_STRUCT;
+        return mr_json_is(&msg->doc, msg->root, MR_J_OBJECT) && msg->schema != NULL &&
+               msg->schema->kind == MR_C_STRUCT;
     if (mr_str_eq_z(from->rule->wrap_single, "true"))
         return true;
     if (mr_str_eq_z(from->rule->wrap_single, "false"))
@@ -112,15 +121,17 @@ static bool is_wrapped(const struct mr_columns_from *from, const struct mr_conne
     return member_of(&msg->doc, msg->root, from->columns->items[0].name, ar) != MR_JSON_NONE;
 }
 
-static enum mr_status pick_declared(struct mr_connect *cn, const struct mr_columns_from *from, struct mr_arena *ar,
-                                    struct mr_json_build *build, const struct mr_connect_message *msg, struct mr_error *err)
+static enum mr_status pick_declared(struct mr_connect *cn, const struct mr_columns_from *from,
+                                    struct mr_arena *ar, struct mr_json_build *build,
+                                    const struct mr_connect_message *msg, struct mr_error *err)
 {
     const struct mr_columns *cols = from->columns;
     bool is_object = mr_json_is(&msg->doc, msg->root, MR_J_OBJECT);
     if (cols->count == 1 && !is_wrapped(from, msg, ar))
         return pick_one(cn, from, &cols->items[0], msg, msg->root, msg->schema, ar, build, err);
     if (!is_object && from->encoding == MR_ENC_AVRO)
-        return mr_fail_data(err, MR_CODE_COLUMN_COUNT, "%zu columns are declared, the data is one value without fields", cols->count);
+        return mr_fail_data(err, MR_CODE_COLUMN_COUNT,
+                            "%zu columns are declared, the data is one value without fields", cols->count);
     if (!is_object)
         return mr_fail_data(err, MR_CODE_BAD_VALUE, "an object with the columns expected");
     for (size_t i = 0; i < cols->count; i++) {
@@ -128,16 +139,19 @@ static enum mr_status pick_declared(struct mr_connect *cn, const struct mr_colum
         const struct mr_connect_field *f = NULL;
         if (n != MR_JSON_NONE)
             f = mr_connect_field(msg->schema, mr_json_string(&msg->doc, n, ar, NULL), 0);
-        MR_TRY(pick_one(cn, from, &cols->items[i], msg, n == MR_JSON_NONE ? n : n + 1, f == NULL ? NULL : f->schema, ar, build, err));
+        MR_TRY(pick_one(cn, from, &cols->items[i], msg, n == MR_JSON_NONE ? n : n + 1,
+                        f == NULL ? NULL : f->schema, ar, build, err));
     }
     return MR_OK;
 }
 
 /* Without declared columns everything stays as it is, and the window's columns come behind. */
-static const struct mr_connect_schema *copy_all(struct mr_json_build *build, const struct mr_connect_message *msg, struct mr_arena *ar)
+static const struct mr_connect_schema *copy_all(struct mr_json_build *build,
+                                                const struct mr_connect_message *msg, struct mr_arena *ar)
 {
     if (mr_json_is(&msg->doc, msg->root, MR_J_OBJECT)) {
-        for (uint32_t n = mr_json_first(&msg->doc, msg->root); n != MR_JSON_NONE; n = mr_json_next_in(&msg->doc, msg->root, n)) {
+        for (uint32_t n = mr_json_first(&msg->doc, msg->root); n != MR_JSON_NONE;
+             n = mr_json_next_in(&msg->doc, msg->root, n)) {
             mr_json_build_name(build, mr_json_string(&msg->doc, n, ar, NULL));
             mr_json_build_copy(build, &msg->doc, n + 1);
         }
@@ -153,7 +167,8 @@ static const struct mr_connect_schema *copy_all(struct mr_json_build *build, con
 }
 
 enum mr_status mr_columns_pick(struct mr_connect *cn, const struct mr_columns_from *from, struct mr_arena *ar,
-                               struct mr_json_build *build, struct mr_connect_message *msg, struct mr_error *err)
+                               struct mr_json_build *build, struct mr_connect_message *msg,
+                               struct mr_error *err)
 {
     const struct mr_connect_schema *schema;
     if (msg->is_null || (from->columns->count == 0 && from->window.count == 0))
@@ -180,7 +195,9 @@ enum mr_status mr_key_check_maps(const struct mr_connect_schema *schema, struct 
     if (schema == NULL)
         return MR_OK;
     if (schema->kind == MR_C_MAP)
-        return mr_fail_data(err, MR_CODE_MAP_IN_KEY, "the key holds a map: equal maps may be written in several ways, so it is no key");
+        return mr_fail_data(
+            err, MR_CODE_MAP_IN_KEY,
+            "the key holds a map: equal maps may be written in several ways, so it is no key");
     for (uint32_t i = 0; i < schema->field_count; i++)
         MR_TRY(mr_key_check_maps(schema->fields[i].schema, err));
     return schema->kind == MR_C_ARRAY ? mr_key_check_maps(schema->items, err) : MR_OK;
@@ -197,7 +214,8 @@ static bool same_content(const struct mr_field *key, const struct mr_field *row,
         return true;
     if (is_null || row_is_null)
         return is_null && row_is_null;
-    if (mr_value_coerce(key->value, type, ar, &a, NULL) != MR_OK || mr_value_coerce(row->value, type, ar, &b, NULL) != MR_OK)
+    if (mr_value_coerce(key->value, type, ar, &a, NULL) != MR_OK ||
+        mr_value_coerce(row->value, type, ar, &b, NULL) != MR_OK)
         return false;
     struct mr_buf x = MR_BUF_INIT(1u << 24), y = MR_BUF_INIT(1u << 24);
     mr_value_append_key(a, type, &x);
@@ -222,8 +240,8 @@ static size_t row_field(const struct mr_fields *row, struct mr_str path)
 }
 
 /* One key column that the row has too: the same column, and both sides must agree. */
-static enum mr_status hold_one(const struct mr_payload_rule *rule, struct mr_field *key, struct mr_fields *row, struct mr_arena *ar,
-                               struct mr_error *err)
+static enum mr_status hold_one(const struct mr_payload_rule *rule, struct mr_field *key,
+                               struct mr_fields *row, struct mr_arena *ar, struct mr_error *err)
 {
     size_t at = row_field(row, key->path);
     if (at == SIZE_MAX)
@@ -231,9 +249,11 @@ static enum mr_status hold_one(const struct mr_payload_rule *rule, struct mr_fie
     const struct mr_field *have = &row->items[at];
     bool wants_value = mr_str_eq_z(rule->conflict, "value");
     if (!wants_value && !mr_str_eq_z(rule->conflict, "key") && !same_content(key, have, ar)) {
-        enum mr_status status = mr_fail_data(err, MR_CODE_KEY_CONFLICT, "column \"%.*s\" has another content in the key than in the value",
-                                             MR_STR_FMT(key->path));
-        mr_error_hint(err, "key.value.conflict says which side wins; where the key is no key of the table, set the key's format to none and "
+        enum mr_status status = mr_fail_data(
+            err, MR_CODE_KEY_CONFLICT, "column \"%.*s\" has another content in the key than in the value",
+            MR_STR_FMT(key->path));
+        mr_error_hint(err, "key.value.conflict says which side wins; where the key is no key of the table, "
+                           "set the key's format to none and "
                            "tables.NAME.primary_key");
         mr_error_field(err, key->path.ptr, key->path.len);
         return status;
@@ -266,7 +286,8 @@ static void prepend(const struct mr_field *key, size_t count, struct mr_fields *
     row->count += count;
 }
 
-static enum mr_key_mode mode_of(const struct mr_config *cfg, const struct mr_record *rec, const struct mr_change *ev)
+static enum mr_key_mode mode_of(const struct mr_config *cfg, const struct mr_record *rec,
+                                const struct mr_change *ev)
 {
     struct mr_table_settings settings;
     struct mr_relation rel = ev->relation.table.len != 0 ? ev->relation : mr_relation_of_topic(rec->topic);
@@ -274,8 +295,9 @@ static enum mr_key_mode mode_of(const struct mr_config *cfg, const struct mr_rec
     return settings.key_mode;
 }
 
-enum mr_status mr_key_hold(const struct mr_config *cfg, const struct mr_payload_rule *rule, const struct mr_record *rec,
-                           struct mr_arena *ar, struct mr_change *ev, bool *is_skipped, struct mr_error *err)
+enum mr_status mr_key_hold(const struct mr_config *cfg, const struct mr_payload_rule *rule,
+                           const struct mr_record *rec, struct mr_arena *ar, struct mr_change *ev,
+                           bool *is_skipped, struct mr_error *err)
 {
     *is_skipped = false;
     if (ev->op != MR_OP_UPSERT && ev->op != MR_OP_DELETE)
@@ -286,7 +308,8 @@ enum mr_status mr_key_hold(const struct mr_config *cfg, const struct mr_payload_
         if (*is_skipped)
             return MR_OK;
         enum mr_status status = mr_fail_data(err, MR_CODE_NULL_KEY, "the record has no key");
-        mr_error_hint(err, "null.key: skip passes such records over; tables.NAME.primary_key: none appends them");
+        mr_error_hint(err,
+                      "null.key: skip passes such records over; tables.NAME.primary_key: none appends them");
         return status;
     }
     if (ev->key.count == 0)
@@ -299,7 +322,8 @@ enum mr_status mr_key_hold(const struct mr_config *cfg, const struct mr_payload_
         if (key[i].value.tag != MR_V_NULL || mode != MR_KEY_RECORD)
             continue;
         mr_error_field(err, key[i].path.ptr, key[i].path.len);
-        return mr_fail_data(err, MR_CODE_NULL_KEY_COLUMN, "the key column \"%.*s\" is null", MR_STR_FMT(key[i].path));
+        return mr_fail_data(err, MR_CODE_NULL_KEY_COLUMN, "the key column \"%.*s\" is null",
+                            MR_STR_FMT(key[i].path));
     }
     ev->key.items = key;
     if (mode == MR_KEY_NONE && ev->op == MR_OP_UPSERT)

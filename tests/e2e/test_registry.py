@@ -4,6 +4,7 @@ lost for its sake, and none becomes a dead letter that need not."""
 import base64
 import json
 import os
+import socket
 import ssl
 import subprocess
 import tempfile
@@ -133,9 +134,21 @@ def test_credentials_reach_the_registry_and_nothing_else():
         case.add(1, range(3, 4))
         done = case.backfill(url)
         check("p%3Aw" not in done.stderr and "p:w" not in done.stderr, "the password stands in the log")
-    shown = millrace("config", "--set", f"registry.url={url}", "--set", "registry.bearer.auth.token=secret1",
-                     "--set", "registry.basic.auth.user.info=lo ader:secret2", "--set", "registry.request.header.Authorization=secret3").stdout
-    check("p%3Aw" not in shown and "secret" not in shown, shown)
+    shown = millrace("config", "--set", f"registry.url={url}", "--set", "registry.bearer.auth.token=hush1",
+                     "--set", "registry.basic.auth.user.info=lo ader:hush2", "--set", "registry.request.header.Authorization=hush3").stdout
+    check("p%3Aw" not in shown and "hush" not in shown, shown)
+    case.close()
+
+
+def test_tokens_are_issued_and_replaced():
+    case = Case().add(1, range(2)).add(2, range(2, 4)).add(3, range(4, 6))
+    with Registry(schemas=SCHEMAS, tokens="me:secret") as registry:
+        args = ["--set", "registry.bearer.auth.credentials.source=OAUTHBEARER", "--set", f"registry.bearer.auth.issuer.endpoint.url={registry.url}/token",
+                "--set", "registry.bearer.auth.client.id=me", "--set", "registry.bearer.auth.scope=a b"]
+        refused = case.backfill(registry.url, *args, "--set", "registry.bearer.auth.client.secret=wrong", check=False)
+        check(refused.returncode == 3 and not case.dead() and "wrong" not in refused.stderr, f"{refused.returncode} {refused.stderr[-300:]}")
+        case.backfill(registry.url, *args, "--set", "registry.bearer.auth.client.secret=secret")
+        check(registry.issued == 2 and case.ids() == list(range(6)), f"{registry.issued} tokens, {case.ids()}, {case.dead()}")
     case.close()
 
 
@@ -161,6 +174,54 @@ def test_auto_takes_framed_and_plain_messages_by_themselves():
     with Registry(schemas=SCHEMAS) as registry:
         case.backfill(registry.url, "--format", "auto")
     check(case.ids() == [0, 1, 2] and len(case.target.rows("plain")) == 1 and not case.dead(), f"{case.target.tables()} {case.dead()}")
+    case.close()
+
+
+def test_topics_may_have_formats_of_their_own():
+    case = Case()
+    with open(case.path, "w", encoding="utf-8") as f:
+        f.write(json.dumps({"topic": "lab.a", "partition": 0, "offset": 1, "key_base64": "AAAABw==", "value": "{\"x\": 1}"}) + "\n")
+        f.write(json.dumps({"topic": "lab.events", "partition": 0, "offset": 2, "key": "not looked at", "value": "{\"id\": 3, \"y\": 2}"}) + "\n")
+        f.write(json.dumps({"topic": "lab.rows", "partition": 0, "offset": 3, "key_base64": "AAAACQ==",
+                            "value_base64": json.loads(row(1, 5))["value_base64"]}) + "\n")
+    config = os.path.join(case.target.dir, "m.yaml")
+    with Registry(schemas=SCHEMAS) as registry:
+        with open(config, "w", encoding="utf-8") as f:
+            f.write(f"registry: {{url: {registry.url}}}\ntopics:\n  \"lab.*\": {{key: kafka, key_columns: \"k INT\", value: json}}\n"
+                    "  lab.events: {key: json, key_columns: \"\"}\n  lab.rows: {value: avro}\n  lab.event?: {key: none}\n"
+                    "tables: {events: {primary_key: [id]}}\n")
+        refused = millrace("backfill", case.path, "-c", config, *case.target.args(), check=False)
+        check(refused.returncode == 3, "none with the columns of another pattern is refused")
+        with open(config, "w", encoding="utf-8") as f:
+            f.write(f"registry: {{url: {registry.url}}}\ntopics:\n  lab.a: {{key: kafka, key_columns: \"k INT\", value: json}}\n"
+                    "  lab.rows: {key: kafka, key_columns: \"k INT\", value: avro}\n  lab.e*: {key: none, value: json}\n"
+                    "tables: {events: {primary_key: [id]}}\n")
+        millrace("backfill", case.path, "-c", config, *case.target.args())
+    cells = lambda t: [{n: c.value for n, c in r.items()} for r in case.target.rows(t)]
+    check(cells("a") == [{"k": 7, "x": 1}] and cells("events") == [{"id": 3, "y": 2}] and cells("rows") == [{"k": 9, "id": 5, "v1": "text 5"}],
+          f"{[cells(t) for t in case.target.tables()]}, {case.dead()}")
+    case.close()
+
+
+def test_check_asks_the_registry():
+    with Registry(schemas=SCHEMAS, user="a:b") as registry:
+        registry.by_path["/subjects"] = (200, "application/json", b"[]")
+        refused = millrace("check", "--set", "source.file.paths=x", "--set", f"registry.url={registry.url}", check=False)
+        check("failed  registry" in refused.stdout, refused.stdout)
+        found = millrace("check", "--set", "source.file.paths=x", "--set", f"registry.url={registry.url}", "--set", "registry.basic.auth.user.info=a:b",
+                         check=False)
+        check("ok      registry" in found.stdout, found.stdout)
+
+
+def test_stop_does_not_wait_for_the_registry():
+    case = Case().add(1, range(3))
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections and says nothing
+        loader = Instance("run", *case.target.args(), *ARGS, "--set", f"registry.url=http://127.0.0.1:{silent.getsockname()[1]}", "--set",
+                          f"source.file.paths={case.path}")
+        wait_for("the file", lambda: "partition assigned" in loader.log)
+        time.sleep(0.5)
+        loader.stop(timeout=10)
+    check(not case.dead() and not case.ids(), "nothing should have happened")
     case.close()
 
 

@@ -23,7 +23,8 @@ static void same_as_parsed(const struct mr_json_doc *built)
     require(parsed.node_count == built->node_count);
     for (uint32_t i = 0; i < parsed.node_count; i++) {
         const struct mr_json_node *a = &parsed.nodes[i], *b = &built->nodes[i];
-        require(a->kind == b->kind && a->count == b->count && a->next == b->next && a->offset == b->offset && a->len == b->len);
+        require(a->kind == b->kind && a->count == b->count && a->next == b->next && a->offset == b->offset &&
+                a->len == b->len);
     }
     mr_json_reader_destroy(reader);
 }
@@ -34,7 +35,10 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     const unsigned char *stop = size == 0 ? NULL : memchr(data, 0xff, size);
     struct mr_str text = mr_str_of((const char *)data, stop == NULL ? size : (size_t)(stop - data));
     struct mr_str datum = stop == NULL ? MR_STR("") : mr_str_of((const char *)stop + 1, size - text.len - 1);
-    struct mr_config cfg = {.flatten_struct = (size & 1) != 0, .unavailable_placeholder = placeholder, .max_depth = 64, .max_message_bytes = 1 << 20};
+    struct mr_config cfg = {.flatten_struct = (size & 1) != 0,
+                            .unavailable_placeholder = placeholder,
+                            .max_depth = 64,
+                            .max_message_bytes = 1 << 20};
     struct mr_avro_limits limits = {.max_depth = 64, .max_items = 1000, .allow_ill_formed = (size & 2) != 0};
     struct mr_avro_schema *schema = mr_avro_schema_create();
     struct mr_error err = {0};

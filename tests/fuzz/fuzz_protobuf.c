@@ -19,7 +19,10 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     const unsigned char *stop = size == 0 ? NULL : memchr(data, 0xff, size);
     struct mr_str text = mr_str_of((const char *)data, stop == NULL ? size : (size_t)(stop - data));
     struct mr_str bytes = stop == NULL ? MR_STR("") : mr_str_of((const char *)stop + 1, size - text.len - 1);
-    struct mr_config cfg = {.flatten_struct = (size & 1) != 0, .unavailable_placeholder = placeholder, .max_depth = 64, .max_message_bytes = 1 << 20};
+    struct mr_config cfg = {.flatten_struct = (size & 1) != 0,
+                            .unavailable_placeholder = placeholder,
+                            .max_depth = 64,
+                            .max_message_bytes = 1 << 20};
     struct mr_proto *p = mr_proto_create();
     struct mr_proto_message *msg;
     struct mr_error err = {0};

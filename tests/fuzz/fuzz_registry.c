@@ -16,7 +16,8 @@ static void require(bool holds)
         abort();
 }
 
-static void read_columns(struct mr_str text, struct mr_str key, enum mr_encoding encoding, struct mr_arena *ar)
+static void read_columns(struct mr_str text, struct mr_str key, enum mr_encoding encoding,
+                         struct mr_arena *ar)
 {
     struct mr_columns cols;
     struct mr_error err = {0};
@@ -26,8 +27,9 @@ static void read_columns(struct mr_str text, struct mr_str key, enum mr_encoding
         return;
     mr_json_build_init(&build, 1 << 20);
     mr_json_build_open(&build, MR_J_OBJECT);
-    enum mr_status status = encoding == MR_ENC_KAFKA ? mr_columns_kafka(&cols, key, &build, &err)
-                                                     : mr_columns_delimited(&cols, MR_STR(";"), key, ar, &build, &err);
+    enum mr_status status = encoding == MR_ENC_KAFKA
+                                ? mr_columns_kafka(&cols, key, &build, &err)
+                                : mr_columns_delimited(&cols, MR_STR(";"), key, ar, &build, &err);
     mr_json_build_close(&build);
     if (status == MR_OK)
         status = mr_json_build_finish(&build, ar, &doc, &err);

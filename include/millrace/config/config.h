@@ -85,6 +85,9 @@ struct mr_registry_config {
     char *url; /* base URLs, with commas between them; "" = there is no registry */
     char *basic_source, *basic_user_info;
     char *bearer_source, *bearer_token;
+    char *oauth_url, *oauth_client_id, *oauth_client_secret, *oauth_scope;
+    uint32_t oauth_buffer_s;
+    char *logical_cluster, *identity_pool; /* headers of Confluent Cloud */
     char *ca_location, *certificate_location, *key_location, *key_password;
     bool verify;
     char *endpoint_algorithm; /* "https", or "none": the certificate's name does not count */

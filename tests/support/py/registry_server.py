@@ -26,11 +26,12 @@ def schema_body(entry):
 class Registry:
     """recorded: the content of a registry.json; schemas: id (text) → schema as in the case files; script: expected requests."""
 
-    def __init__(self, recorded=None, schemas=None, script=None, faults=(), port=0, user=None, tls=None):
+    def __init__(self, recorded=None, schemas=None, script=None, faults=(), port=0, user=None, tls=None, tokens=None):
         self.by_path = {}
         self.script = list(script) if script is not None else None
         self.requests, self.problems, self.faults = [], [], list(faults)
         self.connections = []
+        self.tokens, self.issued = tokens, 0  # client's `id:secret`: tokens are issued at /token and each is good for two requests
         self.user, self.scheme = user, "https" if tls else "http"
         for r in (recorded or {}).get("responses", []):
             if r["method"] == "GET" and "accept" not in r:
@@ -51,6 +52,9 @@ class Registry:
 
             def do_GET(self):
                 registry.handle(self)
+
+            def do_POST(self):
+                registry.issue(self)
 
             def log_message(self, *args):
                 pass
@@ -92,10 +96,25 @@ class Registry:
             return 404, "application/json", json.dumps({"error_code": 40403, "message": "Schema not found"}).encode()
         return 404, "application/json", b'"Not Found"'
 
+    def issue(self, handler):
+        body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+        wanted = "Basic " + base64.b64encode((self.tokens or "").encode()).decode()
+        if handler.headers.get("Authorization") != wanted or b"grant_type=client_credentials" not in body:
+            return self.send(handler, 401, "application/json", b"{}")
+        self.issued += 1
+        self.left = 2
+        self.send(handler, 200, "application/json", json.dumps({"access_token": f"token{self.issued}", "expires_in": 3600}).encode())
+
+    def takes_token(self, handler):
+        self.left -= 1
+        return handler.headers.get("Authorization") == f"Bearer token{self.issued}" and self.left >= 0
+
     def handle(self, handler):
         self.requests.append(handler.path)
         if self.script is not None:
             return self.play(handler)
+        if self.tokens and not (self.issued and self.takes_token(handler)):
+            return self.send(handler, 401, "application/json", b'{"error_code": 401, "message": "Unauthorized"}')
         if self.user and handler.headers.get("Authorization") != "Basic " + base64.b64encode(self.user.encode()).decode():
             return self.send(handler, 401, "application/json", b'{"error_code": 401, "message": "Unauthorized"}')
         fault = self.faults.pop(0) if self.faults else None
