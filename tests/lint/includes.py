@@ -49,12 +49,8 @@ LIBRARIES = {
     "zstd.h": ["source/"],
     "zstd_errors.h": ["source/"],
     "jansson.h": ["source/", "engine/", "cli/"],
-<<<<<<< HEAD
-    "curl/curl.h": ["decode/schema_registry.c"],
-    "iconv.h": ["decode/charset.c"],
-=======
     "curl/curl.h": ["decode/schema_registry.c", "decode/registry_oauth.c"],
->>>>>>> avro
+    "iconv.h": ["decode/charset.c"],
     "microhttpd.h": ["serve/"],
 }
 
