@@ -203,6 +203,20 @@ def test_topics_may_have_formats_of_their_own():
     case.close()
 
 
+def test_new_schema_of_keys_is_told_once():
+    case = Case()
+    keys = {"1": {"schema": "int"}, "2": {"schema": "long"}}
+    with open(case.path, "w", encoding="utf-8") as f:
+        for offset, schema in enumerate([1, 1, 2, 2, 1]):
+            key = base64.b64encode(b"\0" + schema.to_bytes(4, "big") + zigzag(offset)).decode()
+            f.write(json.dumps({"topic": "t", "partition": 0, "offset": offset, "key_base64": key, "value": "{\"a\": 1}"}) + "\n")
+    with Registry(schemas=keys) as registry:
+        done = millrace("backfill", case.path, *case.target.args(), "--set", f"registry.url={registry.url}", "--set", "format={key: avro, value: json}")
+    rows = sorted(int(r["ROWKEY"].value) for r in case.target.rows("t"))
+    check(done.stderr.count("another schema") == 1 and rows == [0, 1, 2, 3, 4] and not case.dead(), f"{rows} {done.stderr[-400:]}")
+    case.close()
+
+
 def test_check_asks_the_registry():
     with Registry(schemas=SCHEMAS, user="a:b") as registry:
         registry.by_path["/subjects"] = (200, "application/json", b"[]")
