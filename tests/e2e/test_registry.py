@@ -106,6 +106,17 @@ def test_unknown_id_is_a_dead_letter_and_the_rest_is_loaded():
     case.close()
 
 
+def test_dead_letters_are_replayed_when_the_registry_knows_the_schema():
+    case = Case().add(1, range(2)).add(99, range(2, 4))
+    with Registry(schemas=SCHEMAS) as registry:
+        case.backfill(registry.url, "--set", "registry.missing.id.wait.ms=0")
+    check(case.dead() == ["unknown_schema_id"] * 2, f"{case.dead()}")
+    with Registry(schemas={"99": SCHEMAS["2"]}) as registry:
+        millrace("dead-letters", "replay", "--all", *case.target.args(), "--set", "format=avro", *ARGS[2:], "--set", f"registry.url={registry.url}")
+    check(case.ids() == [0, 1, 2, 3], f"{case.ids()}")
+    case.close()
+
+
 def test_answers_that_are_spoilt_on_the_way_are_asked_for_again():
     case = Case().add(1, range(3)).add(2, range(3, 6)).add(3, range(6, 9))
     with Registry(schemas=SCHEMAS, faults=["cut", "slow", "500", "redirect", None, "refuse", "html", "type"]) as registry:
