@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include <millrace/base/hash.h>
+#include <millrace/base/log.h>
 #include <millrace/base/map.h>
 #include <millrace/base/mem.h>
 
@@ -13,6 +15,7 @@
 
 #define MAX_AVRO_DEPTH 128
 #define MAX_AVRO_ITEMS 1000000
+#define MAX_KEY_SCHEMAS 10000
 
 struct mr_payloads {
     const struct mr_config *cfg;
@@ -24,6 +27,8 @@ struct mr_payloads {
     struct mr_arena *ar;                /* holds the declarations */
     struct mr_map *declared; /* text of a declaration with its side and format → struct mr_columns */
     struct mr_json_reader *reader[2];
+    uint64_t last_key_place;    /* hash of the topic and schema of the last key */
+    struct mr_map *key_schemas; /* topics, and topics with each of their keys' schemas */
 };
 
 /* ---- Life ---- */
@@ -96,6 +101,7 @@ enum mr_status mr_payloads_create(const struct mr_config *cfg, struct mr_payload
     p->cn = mr_connect_create(cfg);
     p->ar = mr_arena_create(4096);
     p->declared = mr_map_create();
+    p->key_schemas = mr_map_create();
     enum mr_status status = mr_payload_rules_create(cfg, &p->rules, err);
     if (status == MR_OK)
         status = check_columns(p, err);
@@ -121,6 +127,7 @@ void mr_payloads_destroy(struct mr_payloads *p)
         mr_json_reader_destroy(p->reader[side]);
     }
     mr_map_destroy(p->declared, NULL);
+    mr_map_destroy(p->key_schemas, NULL);
     mr_arena_destroy(p->ar);
     mr_connect_destroy(p->cn);
     mr_payload_schemas_destroy(p->schemas);
@@ -209,6 +216,34 @@ static bool fits(enum mr_encoding encoding, enum mr_schema_type type)
            (encoding == MR_ENC_JSON_SR && type == MR_SCHEMA_JSON);
 }
 
+/* The framing's id is part of a key's bytes, so with a new schema the same key may come by another partition, and the order between old and
+ * new records is gone. Told once for each schema of a topic but its first. */
+static void note_key_schema(struct mr_payloads *p, const struct mr_record *rec, const struct mr_frame *frame)
+{
+    uint64_t place = mr_hash(rec->topic.ptr, rec->topic.len, frame->id);
+    if (!frame->is_guid && place == p->last_key_place) /* as nearly always */
+        return;
+    p->last_key_place = frame->is_guid ? 0 : place;
+    struct mr_buf name = MR_BUF_INIT(1u << 16);
+    mr_buf_append_str(&name, rec->topic);
+    bool is_known_topic = mr_map_get(p->key_schemas, mr_buf_str(&name)) != NULL;
+    if (!is_known_topic && mr_map_count(p->key_schemas) < MAX_KEY_SCHEMAS)
+        mr_map_put(p->key_schemas, mr_buf_str(&name), p);
+    mr_buf_append_char(&name, 0);
+    mr_buf_append(&name, frame->is_guid ? (const void *)frame->guid : (const void *)&frame->id,
+                  frame->is_guid ? sizeof(frame->guid) : sizeof(frame->id));
+    if (mr_map_get(p->key_schemas, mr_buf_str(&name)) == NULL &&
+        mr_map_count(p->key_schemas) < MAX_KEY_SCHEMAS) {
+        mr_map_put(p->key_schemas, mr_buf_str(&name), p);
+        if (is_known_topic)
+            mr_log(MR_LOG_WARN, "the topic's keys have another schema", MR_KV_STR("topic", rec->topic),
+                   MR_KV_INT("schema", frame->is_guid ? -1 : (int64_t)frame->id),
+                   MR_KV_Z("note", "the same key may come by another partition now, so old and new events of "
+                                   "a row may overtake each other"));
+    }
+    mr_buf_free(&name);
+}
+
 static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload_rule *rule,
                                   enum mr_connect_side side, const struct mr_record *rec, struct mr_str bytes,
                                   struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
@@ -218,6 +253,8 @@ static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload
     const struct mr_payload_schema *schema;
     MR_TRY(mr_frame_read(rec, side, bytes, &frame, err));
     MR_TRY(mr_payload_schemas_get(p->schemas, &frame, &schema, err));
+    if (side == MR_SIDE_KEY)
+        note_key_schema(p, rec, &frame);
     if (!fits(encoding, schema->type))
         return mr_fail_data(err, MR_CODE_SCHEMA_TYPE, "schema %u is of the kind %s, but the format is %s",
                             frame.id, mr_schema_type_name(schema->type), mr_encoding_name(encoding));
@@ -340,7 +377,8 @@ static enum mr_status open_side(struct mr_payloads *p, const struct mr_payload_r
     if (encoding == MR_ENC_AUTO &&
         (p->schemas == NULL || (!is_key && has_own_bytes(rule)) || !mr_frame_sniff(rec, side, bytes)))
         return MR_OK;
-    if (encoding == MR_ENC_AUTO && !is_key && mr_dts_is(bytes, ar)) /* its first byte is a frame's, too; nothing framed passes as one */
+    if (encoding == MR_ENC_AUTO && !is_key &&
+        mr_dts_is(bytes, ar)) /* its first byte is a frame's, too; nothing framed passes as one */
         return MR_OK;
     out->has[side] = true;
     if (!(is_key ? rec->has_key : rec->has_value)) {

@@ -106,6 +106,17 @@ def test_unknown_id_is_a_dead_letter_and_the_rest_is_loaded():
     case.close()
 
 
+def test_dead_letters_are_replayed_when_the_registry_knows_the_schema():
+    case = Case().add(1, range(2)).add(99, range(2, 4))
+    with Registry(schemas=SCHEMAS) as registry:
+        case.backfill(registry.url, "--set", "registry.missing.id.wait.ms=0")
+    check(case.dead() == ["unknown_schema_id"] * 2, f"{case.dead()}")
+    with Registry(schemas={"99": SCHEMAS["2"]}) as registry:
+        millrace("dead-letters", "replay", "--all", *case.target.args(), "--set", "format=avro", *ARGS[2:], "--set", f"registry.url={registry.url}")
+    check(case.ids() == [0, 1, 2, 3], f"{case.ids()}")
+    case.close()
+
+
 def test_answers_that_are_spoilt_on_the_way_are_asked_for_again():
     case = Case().add(1, range(3)).add(2, range(3, 6)).add(3, range(6, 9))
     with Registry(schemas=SCHEMAS, faults=["cut", "slow", "500", "redirect", None, "refuse", "html", "type"]) as registry:
@@ -200,6 +211,20 @@ def test_topics_may_have_formats_of_their_own():
     cells = lambda t: [{n: c.value for n, c in r.items()} for r in case.target.rows(t)]
     check(cells("a") == [{"k": 7, "x": 1}] and cells("events") == [{"id": 3, "y": 2}] and cells("rows") == [{"k": 9, "id": 5, "v1": "text 5"}],
           f"{[cells(t) for t in case.target.tables()]}, {case.dead()}")
+    case.close()
+
+
+def test_new_schema_of_keys_is_told_once():
+    case = Case()
+    keys = {"1": {"schema": "int"}, "2": {"schema": "long"}}
+    with open(case.path, "w", encoding="utf-8") as f:
+        for offset, schema in enumerate([1, 1, 2, 2, 1]):
+            key = base64.b64encode(b"\0" + schema.to_bytes(4, "big") + zigzag(offset)).decode()
+            f.write(json.dumps({"topic": "t", "partition": 0, "offset": offset, "key_base64": key, "value": "{\"a\": 1}"}) + "\n")
+    with Registry(schemas=keys) as registry:
+        done = millrace("backfill", case.path, *case.target.args(), "--set", f"registry.url={registry.url}", "--set", "format={key: avro, value: json}")
+    rows = sorted(int(r["ROWKEY"].value) for r in case.target.rows("t"))
+    check(done.stderr.count("another schema") == 1 and rows == [0, 1, 2, 3, 4] and not case.dead(), f"{rows} {done.stderr[-400:]}")
     case.close()
 
 
