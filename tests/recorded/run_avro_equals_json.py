@@ -195,7 +195,7 @@ def document(cell):
     """A number in a document may be spelled in several ways: 1.0E300, 1e+300; 16777216.0, 16777216."""
     if "json" not in cell.native or cell.value is None:
         return cell.value
-    digits = lambda text: f"number {decimal.Decimal(text).normalize()}" # noqa: E731
+    digits = lambda text: f"number {decimal.Decimal(text).normalize(decimal.Context(prec=5000))}" # noqa: E731
     return json.dumps(json.loads(cell.value, parse_float=digits, parse_int=digits))
 
 
