@@ -123,6 +123,31 @@ void mr_config_column(const struct mr_config *cfg, struct mr_str database, struc
     mr_buf_free(&bare_buf);
 }
 
+void mr_config_column_type(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path,
+                           struct mr_type *type, unsigned *digits)
+{
+    *type = MR_TYPE(MR_T_NONE);
+    *digits = 0;
+    if (cfg->column_count == 0)
+        return;
+
+    struct mr_buf full_buf = MR_BUF_INIT(MR_CONFIG_MAX_TEXT), bare_buf = MR_BUF_INIT(MR_CONFIG_MAX_TEXT);
+    struct mr_str full = full_name(database, table, path, &full_buf);
+    struct mr_str bare = full_name((struct mr_str){0}, table, path, &bare_buf);
+    size_t best = 0;
+    for (size_t i = 0; i < cfg->column_count; i++) {
+        const struct mr_column_rule *rule = &cfg->columns[i];
+        size_t fit = rule->type.kind == MR_T_NONE ? 0 : score(rule->name, full, bare);
+        if (fit == 0 || fit < best)
+            continue;
+        best = fit;
+        *type = rule->type;
+        *digits = rule->digits;
+    }
+    mr_buf_free(&full_buf);
+    mr_buf_free(&bare_buf);
+}
+
 bool mr_config_wants_key_text(const struct mr_config *cfg)
 {
     for (size_t i = 0; i < cfg->table_count; i++) {

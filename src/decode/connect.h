@@ -38,6 +38,8 @@ enum mr_semantic {
     MR_S_DECIMAL,
     MR_S_DECIMAL_TEXT,     /* a string that the propagated source type calls a decimal */
     MR_S_VARIABLE_DECIMAL,
+    MR_S_HEX,              /* bytes as hexadecimal text */
+    MR_S_BASE64_URL,       /* bytes as base64 text with the alphabet of URLs */
     MR_S_UNSIGNED64,       /* an int64 that wraps: the propagated source type is BIGINT UNSIGNED */
     MR_S_BITS,
     MR_S_JSON,
@@ -84,6 +86,10 @@ struct mr_connect_schema {
     uint32_t length;      /* BITS; 0 = the schema does not say */
     const struct mr_str *labels; /* ENUM: unescaped */
     uint32_t label_count;
+    bool takes_bool;      /* an integer that a converter may have made true or false of */
+    uint8_t written;      /* enum mr_json_kind of values that this is for, if there is an `other` */
+    const struct mr_connect_schema *other; /* how values of other JSON kinds are read: a column whose type is known without its schema, so that the
+                             connector's options show only in what it writes; NULL = all the same */
     const struct mr_connect_schema *items; /* ARRAY */
     const struct mr_connect_field *fields; /* STRUCT, in the schema's order */
     uint32_t field_count;
@@ -98,6 +104,9 @@ const struct mr_connect_field *mr_connect_field(const struct mr_connect_schema *
  * MR_C_ANY. */
 const struct mr_connect_schema *mr_connect_compile(const struct mr_json_doc *doc, uint32_t node,
                                                    struct mr_arena *ar);
+
+/* Make `sorted` of a struct that has been made by hand. */
+void mr_connect_index(struct mr_connect_schema *schema, struct mr_arena *ar);
 
 /* ---- Compiled schemas by their bytes ---- */
 

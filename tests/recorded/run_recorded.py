@@ -28,9 +28,6 @@ SETTINGS = {
         "tables.shop.odd.policy": "json",
         'types.policies."shop.types.ref.$id"': "json",
     },
-    "debezium-mysql-types-plain": {
-        "types.columns.types.k_timestamp.k": "timestamptz",  # one instant is written in two ways there
-    },
     "debezium-mysql-flat-drop": {"format": "flat"},
     "debezium-mongodb-flat-rewrite": {
         "format": "flat",

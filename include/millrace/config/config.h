@@ -46,6 +46,17 @@ enum mr_key_mode {
     MR_KEY_NONE,        /* none: append */
 };
 enum mr_array_encoding { MR_ARRAY_JSON }; /* more with the options of the MongoDB transform */
+/* Debezium's options of the same names, as far as they show in values that come without a schema. */
+enum mr_decimal_mode { MR_DECIMAL_PRECISE, MR_DECIMAL_STRING, MR_DECIMAL_DOUBLE };
+enum mr_time_mode {
+    MR_TIME_ADAPTIVE_US, /* adaptive_time_microseconds */
+    MR_TIME_ADAPTIVE,
+    MR_TIME_MICROSECONDS,
+    MR_TIME_NANOSECONDS,
+    MR_TIME_CONNECT,
+    MR_TIME_BY_FORM, /* isostring, structured: the value itself tells */
+};
+enum mr_binary_mode { MR_BINARY_BASE64, MR_BINARY_BASE64_URL, MR_BINARY_HEX };
 enum mr_start { MR_START_EARLIEST, MR_START_LATEST, MR_START_TIME };
 
 /* Settings for tables whose source name ("db.table", or "table" alone) matches the pattern. `*` and `?` are wildcards;
@@ -63,6 +74,7 @@ struct mr_table_rule {
 struct mr_column_rule {
     char *name;
     struct mr_type type;   /* types.columns */
+    uint8_t digits;        /* of the type as written: timestamp(6); 0 = none */
     enum mr_policy policy; /* types.policies */
 };
 
@@ -93,6 +105,13 @@ struct mr_config {
     char *add_fields;        /* the list as written */
     char *add_fields_prefix; /* "__" */
     char *unavailable_placeholder; /* "__debezium_unavailable_value" */
+
+    /* debezium: rows without schemas */
+    char *debezium_schema_topic;   /* "auto", "none", or a name in which {prefix} is the connector's */
+    int64_t debezium_schema_wait_ms;
+    enum mr_decimal_mode debezium_decimal;
+    enum mr_time_mode debezium_time;
+    enum mr_binary_mode debezium_binary;
 
     /* limits on messages */
     uint32_t max_depth;        /* nesting of JSON */
@@ -148,6 +167,9 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
 /* Type (kind MR_T_NONE if not set) and policy (UNSET if not set) for a path of a table. */
 void mr_config_column(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
                       struct mr_str path, struct mr_type *type, enum mr_policy *policy);
+/* The type that types.columns gives to the path (kind MR_T_NONE if none), and the digits behind its name (timestamp(6); 0 = none). */
+void mr_config_column_type(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path,
+                           struct mr_type *type, unsigned *digits);
 /* Does any table use record_key_text? */
 bool mr_config_wants_key_text(const struct mr_config *cfg);
 
