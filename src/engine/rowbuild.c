@@ -103,6 +103,44 @@ static bool judge(struct build *b, const struct mr_field *field, size_t hint, bo
     return false;
 }
 
+/* Is it the mark's column, as a field of the row? Under `delete: soft` the mark wins, as in the transform. */
+static bool is_mark(const struct build *b, const struct mr_field *field)
+{
+    return b->rel->set->delete_mode == MR_DELETE_SOFT && mr_str_eq(field->path, MR_STR("__deleted"));
+}
+
+static bool judge_row(struct build *b, struct mr_fields fields, size_t hint)
+{
+    for (size_t i = 0; i < fields.count; i++)
+        if (!is_mark(b, &fields.items[i]) && !judge(b, &fields.items[i], hint + i, false))
+            return false;
+    return true;
+}
+
+/* What an event tells of the row that it marks as deleted. A null is no knowledge unless the image is the whole row: some producers send the key
+ * alone and nulls beside it. A value that has no place cannot have been in the row; it must not keep the row from being marked.
+ * *is_whole: may what is not told be emptied? */
+static bool judge_deleted(struct build *b, size_t hint, bool *is_whole)
+{
+    const struct mr_change *ev = b->ev;
+    struct mr_fields image = ev->is_deleted_row ? ev->after : ev->before;
+
+    *is_whole = ev->is_whole_before && !ev->is_deleted_row && image.count > 0;
+    for (size_t i = 0; i < image.count; i++) {
+        const struct mr_field *field = &image.items[i];
+        if (is_mark(b, field) || (!ev->is_whole_before && field->value.tag <= MR_V_NULL))
+            continue;
+        if (judge(b, field, hint + i, false))
+            continue;
+        if (b->outcome != MR_ROW_DEAD)
+            return false;
+        mr_error_clear(b->err);
+        b->outcome = MR_ROW_TAKEN;
+        *is_whole = false;
+    }
+    return true;
+}
+
 static bool judge_all(struct build *b, struct mr_fields fields, size_t hint, bool is_key)
 {
     for (size_t i = 0; i < fields.count; i++)
@@ -460,7 +498,7 @@ static bool build_upsert(struct build *b, bool deleted_mark)
     bool full = !ev->partial && !deleted_mark && b->rel->set->missing != MR_MISSING_KEEP;
     if (!judge_all(b, b->key, 0, true))
         return false;
-    if (!deleted_mark && !judge_all(b, ev->after, b->key.count, false))
+    if (!(deleted_mark ? judge_deleted(b, b->key.count, &full) : judge_row(b, ev->after, b->key.count)))
         return false;
     if (!judge_all(b, ev->meta, b->key.count + ev->after.count, false))
         return false;
@@ -562,7 +600,7 @@ static bool build_keyless(struct build *b)
     if (is_delete && soft)
         row = ev->before.count > 0 ? ev->before : ev->after.count > 0 ? ev->after : ev->key;
     if (!is_delete || soft) {
-        if (!judge_all(b, row, 0, false) || !judge_all(b, ev->meta, row.count, false))
+        if (!judge_row(b, row, 0) || !judge_all(b, ev->meta, row.count, false))
             return false;
         struct mr_field mark = deleted_field(is_delete);
         if (soft && !judge(b, &mark, row.count + ev->meta.count, false))
@@ -630,8 +668,9 @@ static bool build(struct build *b)
         return false;
     if (b->keyless)
         return build_keyless(b);
+    bool is_removed = mode == MR_DELETE_HARD || (ev->is_tombstone && b->rel->set->tombstones_remove);
     if (ev->op == MR_OP_DELETE)
-        return mode == MR_DELETE_SOFT ? build_upsert(b, true) : build_delete(b);
+        return !is_removed ? build_upsert(b, true) : build_delete(b);
     return build_upsert(b, false);
 }
 
