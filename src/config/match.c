@@ -149,7 +149,6 @@ void mr_config_column(const struct mr_config *cfg, struct mr_str database, struc
     mr_buf_free(&bare_buf);
 }
 
-<<<<<<< HEAD
 void mr_config_column_type(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path,
                            struct mr_type *type, unsigned *digits)
 {
@@ -173,7 +172,8 @@ void mr_config_column_type(const struct mr_config *cfg, struct mr_str database, 
     }
     mr_buf_free(&full_buf);
     mr_buf_free(&bare_buf);
-=======
+}
+
 void mr_config_unmatched(const struct mr_config *cfg, void (*fn)(void *ctx, const char *key_z), void *ctx)
 {
     struct mr_buf key = MR_BUF_INIT(MR_CONFIG_MAX_TEXT);
@@ -192,7 +192,6 @@ void mr_config_unmatched(const struct mr_config *cfg, void (*fn)(void *ctx, cons
         fn(ctx, mr_buf_z(&key));
     }
     mr_buf_free(&key);
->>>>>>> main
 }
 
 bool mr_config_wants_key_text(const struct mr_config *cfg)

@@ -91,16 +91,12 @@ struct mr_connect_schema {
     uint32_t length;      /* BITS; 0 = the schema does not say */
     const struct mr_str *labels; /* ENUM: unescaped */
     uint32_t label_count;
-<<<<<<< HEAD
     bool takes_bool;      /* an integer that a converter may have made true or false of */
     uint8_t written;      /* enum mr_json_kind of values that this is for, if there is an `other` */
     const struct mr_connect_schema *other; /* how values of other JSON kinds are read: a column whose type is known without its schema, so that the
                              connector's options show only in what it writes; NULL = all the same */
-    const struct mr_connect_schema *items; /* ARRAY */
-=======
     const struct mr_connect_schema *items; /* ARRAY; MAP: its values, where they are known */
     bool renders;         /* values in it, written into a document, have another form than in the payload; connect_render.c */
->>>>>>> main
     const struct mr_connect_field *fields; /* STRUCT, in the schema's order */
     uint32_t field_count;
     const struct mr_connect_field *const *sorted; /* the same by name, if there are many; else NULL */
@@ -115,10 +111,6 @@ const struct mr_connect_field *mr_connect_field(const struct mr_connect_schema *
 const struct mr_connect_schema *mr_connect_compile(const struct mr_json_doc *doc, uint32_t node,
                                                    struct mr_arena *ar);
 
-<<<<<<< HEAD
-/* Make `sorted` of a struct that has been made by hand. */
-void mr_connect_index(struct mr_connect_schema *schema, struct mr_arena *ar);
-=======
 /* A schema of that kind, name and parameters (an object of `doc`, or MR_JSON_NONE) made by another format's compiler, which fills in fields or
  * items. Texts borrow from the document where they can, else from `ar`. */
 struct mr_connect_schema *mr_connect_make(enum mr_connect_kind kind, struct mr_str name, const struct mr_json_doc *doc,
@@ -127,7 +119,6 @@ void mr_connect_set_fields(struct mr_connect_schema *schema, struct mr_connect_f
                            struct mr_arena *ar);
 /* decimal(p,s) where that makes sense, else digits open. */
 struct mr_type mr_connect_decimal_type(int64_t precision, int32_t scale);
->>>>>>> main
 
 /* ---- Compiled schemas by their bytes ---- */
 

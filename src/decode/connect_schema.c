@@ -265,12 +265,6 @@ static const struct mr_connect_field *const *sort_fields(const struct mr_connect
     return sorted;
 }
 
-void mr_connect_index(struct mr_connect_schema *schema, struct mr_arena *ar)
-{
-    if (schema->field_count > LINEAR_FIELDS)
-        schema->sorted = sort_fields(schema->fields, schema->field_count, ar);
-}
-
 static const struct mr_connect_schema *compile(const struct mr_json_doc *doc, uint32_t node,
                                                struct mr_arena *ar, unsigned depth,
                                                struct mr_str *field);
@@ -287,7 +281,8 @@ static void compile_fields(const struct mr_json_doc *doc, uint32_t array, struct
     }
     out->fields = fields;
     out->field_count = n;
-    mr_connect_index(out, ar);
+    if (n > LINEAR_FIELDS)
+        out->sorted = sort_fields(fields, n, ar);
 }
 
 static const struct semantic_name *find_semantic(struct mr_str name, unsigned base)

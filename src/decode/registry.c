@@ -5,11 +5,8 @@
 #include "control.h"
 #include "debezium.h"
 #include "detect.h"
-<<<<<<< HEAD
 #include "source_types.h"
-=======
 #include "payload.h"
->>>>>>> main
 
 const struct mr_decoder_ops *const mr_decoders[] = {
     &mr_decoder_debezium,
@@ -24,12 +21,8 @@ struct mr_decoder_set {
     const struct mr_config *cfg;
     struct mr_connect *cn;                /* for detection */
     struct mr_decoder *decoders[DECODERS]; /* same order as mr_decoders */
-<<<<<<< HEAD
     struct mr_source_types *types;
-    size_t configured;                    /* DECODERS = found out per topic */
-=======
     struct mr_payloads *payloads;         /* keys and values that are not JSON */
->>>>>>> main
 };
 
 /* Index of the decoder that a fact or setting names; facts may carry a note of the decoder's own behind a slash. */
@@ -76,9 +69,7 @@ enum mr_status mr_decoder_set_create(const struct mr_config *cfg, struct mr_deco
     struct mr_decoder_set *set = mr_xcalloc(1, sizeof(*set));
     set->cfg = cfg;
     set->cn = mr_connect_create(cfg);
-<<<<<<< HEAD
     set->types = mr_source_types_create(cfg);
-=======
     enum mr_status opened = mr_payloads_create(cfg, &set->payloads, err);
     if (opened == MR_OK)
         opened = check_names(set, err);
@@ -86,7 +77,6 @@ enum mr_status mr_decoder_set_create(const struct mr_config *cfg, struct mr_deco
         mr_decoder_set_destroy(set);
         return opened;
     }
->>>>>>> main
     for (size_t i = 0; i < DECODERS; i++) {
         enum mr_status status = mr_decoders[i]->create(cfg, &set->decoders[i], err);
         if (status != MR_OK) {
@@ -108,11 +98,8 @@ void mr_decoder_set_destroy(struct mr_decoder_set *set)
         if (set->decoders[i] != NULL)
             mr_decoders[i]->destroy(set->decoders[i]);
     }
-<<<<<<< HEAD
     mr_source_types_destroy(set->types);
-=======
     mr_payloads_destroy(set->payloads);
->>>>>>> main
     mr_connect_destroy(set->cn);
     mr_xfree(set);
 }

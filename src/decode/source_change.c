@@ -154,13 +154,10 @@ const struct mr_connect_schema *mr_source_change_schema(const struct mr_config *
         read_column(doc, e, ar, &col);
         fields[n++] = (struct mr_connect_field){
             .name = col.name,
-            .is_plain = mr_str_find(col.name, '.') < 0 && mr_str_find(col.name, '\\') < 0,
             .schema = mr_source_column_schema(cfg, &col, ar),
         };
     }
     out->kind = MR_C_STRUCT;
-    out->fields = fields;
-    out->field_count = n;
-    mr_connect_index(out, ar);
+    mr_connect_set_fields(out, fields, n, ar);
     return out;
 }

@@ -356,13 +356,10 @@ static struct mr_connect_schema *with_field(struct mr_source_types *st, const st
         memcpy(fields, old->fields, count * sizeof(*fields));
     fields[count] = (struct mr_connect_field){
         .name = mr_arena_copy(st->ar, name),
-        .is_plain = mr_str_find(name, '.') < 0 && mr_str_find(name, '\\') < 0,
         .schema = type,
     };
     out->kind = MR_C_STRUCT;
-    out->fields = fields;
-    out->field_count = count + 1;
-    mr_connect_index(out, st->ar);
+    mr_connect_set_fields(out, fields, count + 1, st->ar);
     return out;
 }
 

@@ -46,8 +46,12 @@ enum mr_key_mode {
     MR_KEY_FIELDS,      /* a list of value fields (source paths) */
     MR_KEY_NONE,        /* none: append */
 };
+enum mr_zero_date { MR_ZERO_DATE_NULL, MR_ZERO_DATE_ERROR };
+enum mr_name_case { MR_NAMES_PRESERVE, MR_NAMES_LOWER, MR_NAMES_UPPER };
+enum mr_canal_image { MR_CANAL_STANDARD, MR_CANAL_DTS_LEGACY };
+enum mr_canal_enum { MR_CANAL_INDEX, MR_CANAL_LABEL };
+enum mr_canal_sqltype { MR_CANAL_JDBC, MR_CANAL_DTS };
 enum mr_array_encoding { MR_ARRAY_JSON }; /* more with the options of the MongoDB transform */
-<<<<<<< HEAD
 /* Debezium's options of the same names, as far as they show in values that come without a schema. */
 enum mr_decimal_mode { MR_DECIMAL_PRECISE, MR_DECIMAL_STRING, MR_DECIMAL_DOUBLE };
 enum mr_time_mode {
@@ -59,10 +63,8 @@ enum mr_time_mode {
     MR_TIME_BY_FORM, /* isostring, structured: the value itself tells */
 };
 enum mr_binary_mode { MR_BINARY_BASE64, MR_BINARY_BASE64_URL, MR_BINARY_HEX };
-=======
 /* unwrap.delete.tombstone.handling.mode, and the older unwrap.delete.handling.mode. */
 enum mr_delete_handling { MR_DELETES_DROP, MR_DELETES_TOMBSTONE, MR_DELETES_REWRITE, MR_DELETES_REWRITE_WITH_TOMBSTONE };
->>>>>>> main
 enum mr_start { MR_START_EARLIEST, MR_START_LATEST, MR_START_TIME };
 
 /* Settings for tables whose source name ("db.table", or "table" alone) matches the pattern. `*` and `?` are wildcards;
@@ -161,6 +163,15 @@ struct mr_config {
     enum mr_decimal_mode debezium_decimal;
     enum mr_time_mode debezium_time;
     enum mr_binary_mode debezium_binary;
+    /* what the messages of some producers do not say */
+    char *source_time_zone;        /* of texts that denote an instant without a zone: a name, or an offset */
+    enum mr_zero_date zero_date;   /* 0000-00-00 and its like */
+    enum mr_name_case name_case;   /* of the source's table and column names */
+    bool tinyint1_as_bool;
+    enum mr_canal_image canal_image;
+    enum mr_canal_enum canal_enum;
+    enum mr_canal_sqltype canal_sqltype;
+    bool maxwell_missing_is_null;
 
     /* limits on messages */
     uint32_t max_depth;        /* nesting of JSON */
@@ -218,15 +229,12 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
 /* Type (kind MR_T_NONE if not set) and policy (UNSET if not set) for a path of a table. */
 void mr_config_column(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
                       struct mr_str path, struct mr_type *type, enum mr_policy *policy);
-<<<<<<< HEAD
 /* The type that types.columns gives to the path (kind MR_T_NONE if none), and the digits behind its name (timestamp(6); 0 = none). */
 void mr_config_column_type(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path,
                            struct mr_type *type, unsigned *digits);
-=======
 /* The rules for tables and columns that none has been looked up by so far, as their keys are written ("tables.shop.orders"): misspelt, or meant for
  * what has not come. Main thread, as the look-ups are. */
 void mr_config_unmatched(const struct mr_config *cfg, void (*fn)(void *ctx, const char *key_z), void *ctx);
->>>>>>> main
 /* Does any table use record_key_text? */
 bool mr_config_wants_key_text(const struct mr_config *cfg);
 
