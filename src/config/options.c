@@ -48,7 +48,7 @@ static const struct mr_word name_words[] = {
 static const struct mr_word zero_date_words[] = {
     {"null", MR_ZERO_DATE_NULL}, {"error", MR_ZERO_DATE_ERROR}, {NULL, 0}};
 static const struct mr_word name_case_words[] = {
-    {"preserve", MR_NAMES_PRESERVE}, {"lower", MR_NAMES_LOWER}, {"upper", MR_NAMES_UPPER}, {NULL, 0}};
+    {"preserve", MR_CASE_PRESERVE}, {"lower", MR_CASE_LOWER}, {"upper", MR_CASE_UPPER}, {NULL, 0}};
 static const struct mr_word canal_image_words[] = {
     {"standard", MR_CANAL_STANDARD}, {"dts_legacy", MR_CANAL_DTS_LEGACY}, {NULL, 0}};
 static const struct mr_word canal_enum_words[] = {

@@ -89,6 +89,17 @@ static uint8_t fraction_digits(struct mr_type type, struct mr_str text)
     return mr_parse_int64(inside, &n) && n >= 0 && n <= 9 ? (uint8_t)n : 0;
 }
 
+/* n of binary(n), which says more than our type for bytes does: how many there always are. */
+static uint32_t fixed_bytes(struct mr_str text)
+{
+    ptrdiff_t open = mr_str_find(text, '(');
+    int64_t n;
+    if (open < 0 || !mr_str_eq_nocase(mr_str_trim(mr_str_of(text.ptr, (size_t)open)), MR_STR("binary")) ||
+        !mr_parse_int64(mr_str_trim(mr_str_of(text.ptr + open + 1, text.len - (size_t)open - 2)), &n) || n < 0 || n > 65535)
+        return 0;
+    return (uint32_t)n;
+}
+
 static enum mr_status set_column_type(struct mr_config *cfg, const struct mr_option *opt, struct mr_str name,
                                       const struct mr_node *leaf, const struct mr_node *key,
                                       const struct mr_origin *origin, struct mr_arena *ar,
@@ -111,6 +122,7 @@ static enum mr_status set_column_type(struct mr_config *cfg, const struct mr_opt
     struct mr_column_rule *rule = column_rule(cfg, name);
     rule->type = type;
     rule->digits = fraction_digits(type, text);
+    rule->fixed_bytes = fixed_bytes(mr_str_trim(text));
     return MR_OK;
 }
 

@@ -199,6 +199,9 @@ bool mr_connect_render(struct mr_connect *cn, const struct mr_connect_schema *sc
 struct mr_value mr_connect_time(const struct mr_connect_schema *schema, const struct mr_json_doc *doc,
                                 uint32_t node, struct mr_arena *ar);
 
+/* A decimal number's plain digits, at least `scale` of them after the point; INVALID if it is none. */
+struct mr_value mr_connect_number(struct mr_str digits, int32_t scale, struct mr_arena *ar);
+
 /* An INVALID value with its reason. */
 static inline struct mr_value mr_connect_invalid(enum mr_invalid why, struct mr_str reason)
 {

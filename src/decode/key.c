@@ -101,6 +101,24 @@ struct mr_str mr_key_text(const struct mr_connect_message *key, struct mr_arena 
     return text;
 }
 
+struct mr_str mr_key_fields_text(const struct mr_fields *key, struct mr_arena *ar)
+{
+    struct mr_buf out = MR_BUF_INIT(1u << 20);
+    for (size_t i = 0; i < key->count; i++) {
+        mr_buf_append_char(&out, i == 0 ? '{' : ',');
+        mr_buf_append_json(&out, key->items[i].path);
+        mr_buf_append_char(&out, ':');
+        if (key->items[i].value.tag <= MR_V_NULL || key->items[i].value.tag == MR_V_INVALID)
+            mr_buf_append_z(&out, "null");
+        else
+            mr_value_append_json(key->items[i].value, &out);
+    }
+    mr_buf_append_char(&out, '}');
+    struct mr_str text = mr_arena_copy(ar, mr_buf_str(&out));
+    mr_buf_free(&out);
+    return text;
+}
+
 enum mr_status mr_key_apply(struct mr_connect *cn, const struct mr_record *rec,
                             const struct mr_connect_message *key, const struct mr_key_rule *rule,
                             bool wants_text, struct mr_arena *ar, struct mr_change *ev,

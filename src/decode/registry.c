@@ -12,6 +12,8 @@ const struct mr_decoder_ops *const mr_decoders[] = {
     &mr_decoder_debezium,
     &mr_decoder_flat,
     &mr_decoder_json,
+    &mr_decoder_canal,
+    &mr_decoder_maxwell,
     NULL,
 };
 
@@ -38,7 +40,7 @@ static size_t index_of(const char *format_z)
 
 static enum mr_status unknown_format(const char *format_z, struct mr_error *err)
 {
-    char known[128] = "auto";
+    char known[256] = "auto";
     size_t used = strlen(known);
     for (size_t i = 0; i < DECODERS; i++) {
         size_t len = strlen(mr_decoders[i]->name);
@@ -210,6 +212,12 @@ static enum mr_status detect(struct mr_decoder_set *set, const struct mr_record 
     const char *name;
     int score;
     enum mr_status status;
+    *index = DECODERS;
+    if (rec->opened == NULL && !mr_detect_is_text(rec) && (*index = ask_decoders(set, rec, ar, &score)) != DECODERS) {
+        choose(facts, *index);
+        log_choice(rec, *index, score);
+        return MR_OK;
+    }
     MR_TRY(mr_detect(set->cn, rec, ar, &what, &name, err));
 
     switch (what) {

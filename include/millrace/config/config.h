@@ -47,7 +47,7 @@ enum mr_key_mode {
     MR_KEY_NONE,        /* none: append */
 };
 enum mr_zero_date { MR_ZERO_DATE_NULL, MR_ZERO_DATE_ERROR };
-enum mr_name_case { MR_NAMES_PRESERVE, MR_NAMES_LOWER, MR_NAMES_UPPER };
+enum mr_name_case { MR_CASE_PRESERVE, MR_CASE_LOWER, MR_CASE_UPPER };
 enum mr_canal_image { MR_CANAL_STANDARD, MR_CANAL_DTS_LEGACY };
 enum mr_canal_enum { MR_CANAL_INDEX, MR_CANAL_LABEL };
 enum mr_canal_sqltype { MR_CANAL_JDBC, MR_CANAL_DTS };
@@ -83,6 +83,7 @@ struct mr_column_rule {
     char *name;
     struct mr_type type;   /* types.columns */
     uint8_t digits;        /* of the type as written: timestamp(6); 0 = none */
+    uint32_t fixed_bytes;  /* of binary(n); else 0 */
     enum mr_policy policy; /* types.policies */
 };
 
@@ -232,6 +233,8 @@ void mr_config_column(const struct mr_config *cfg, struct mr_str database, struc
 /* The type that types.columns gives to the path (kind MR_T_NONE if none), and the digits behind its name (timestamp(6); 0 = none). */
 void mr_config_column_type(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path,
                            struct mr_type *type, unsigned *digits);
+/* n where the path's type is set as binary(n), else 0. */
+uint32_t mr_config_fixed_bytes(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path);
 /* The rules for tables and columns that none has been looked up by so far, as their keys are written ("tables.shop.orders"): misspelt, or meant for
  * what has not come. Main thread, as the look-ups are. */
 void mr_config_unmatched(const struct mr_config *cfg, void (*fn)(void *ctx, const char *key_z), void *ctx);

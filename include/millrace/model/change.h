@@ -82,6 +82,8 @@ struct mr_change {
     struct mr_str statement_db;
     uint32_t statement_part;      /* SCHEMA_CHANGE: a statement that names several tables gives one change a table, each with the
                                      whole text; whoever reads the text deals with part 0 alone */
+    bool statement_repeats;       /* SCHEMA_CHANGE: the producer sends the whole text once for every table in it, so that only what
+                                     it says of `relation` is meant */
     enum mr_statement_kind statement_kind; /* SCHEMA_CHANGE: what it does to `relation` */
     struct mr_relation new_relation; /* SCHEMA_CHANGE, RENAME: the table's name from now on */
     struct mr_str tx_id;          /* the source's transaction, "" where the producer does not tell; equal for neighbours of one */
