@@ -21,6 +21,21 @@ static const struct mr_word text_invalid_words[] = {
     {"dead_letter", MR_TEXT_DEAD_LETTER}, {"strip", MR_TEXT_STRIP}, {"replace", MR_TEXT_REPLACE}, {NULL, 0}};
 static const struct mr_word array_words[] = {
     {"json", MR_ARRAY_JSON}, {"array", MR_ARRAY_ARRAY}, {"document", MR_ARRAY_DOCUMENT}, {NULL, 0}};
+static const struct mr_word decimal_words[] = {
+    {"precise", MR_DECIMAL_PRECISE}, {"string", MR_DECIMAL_STRING}, {"double", MR_DECIMAL_DOUBLE}, {NULL, 0}};
+static const struct mr_word time_words[] = {{"adaptive_time_microseconds", MR_TIME_ADAPTIVE_US},
+                                            {"adaptive", MR_TIME_ADAPTIVE},
+                                            {"microseconds", MR_TIME_MICROSECONDS},
+                                            {"nanoseconds", MR_TIME_NANOSECONDS},
+                                            {"connect", MR_TIME_CONNECT},
+                                            {"isostring", MR_TIME_BY_FORM},
+                                            {"structured", MR_TIME_BY_FORM},
+                                            {NULL, 0}};
+static const struct mr_word binary_words[] = {{"bytes", MR_BINARY_BASE64},
+                                              {"base64", MR_BINARY_BASE64},
+                                              {"base64-url-safe", MR_BINARY_BASE64_URL},
+                                              {"hex", MR_BINARY_HEX},
+                                              {NULL, 0}};
 static const struct mr_word delete_handling_words[] = {{"drop", MR_DELETES_DROP},
                                                        {"tombstone", MR_DELETES_TOMBSTONE},
                                                        {"rewrite", MR_DELETES_REWRITE},
@@ -288,6 +303,24 @@ const struct mr_option mr_options[] = {
      .help_z = "The text that Debezium puts in place of a value that it does not know. The column then "
                "keeps what it has."},
 
+    {"debezium.schema_topic", MR_OPT_TEXT, AT(debezium_schema_topic), .default_z = "auto",
+     .help_z = "The topic in which Debezium tells the columns of the tables of MySQL and MariaDB. It is read before rows "
+               "that come without a schema, which are then decoded by it. `auto`: the topic named like the connector's "
+               "`topic.prefix`, if there is one. `none`: nothing is looked for. Or a name, in which `{prefix}` stands for "
+               "that prefix."},
+    {"debezium.schema_wait", MR_OPT_DURATION, AT(debezium_schema_wait_ms), .default_z = "30s", .min = 0, .max = HOUR,
+     .help_z = "How long a row waits for that topic to tell of a column that it has not told of yet. Then the row "
+               "becomes a dead letter."},
+    {"debezium.decimal.handling.mode", MR_OPT_WORD, AT(debezium_decimal), .words = decimal_words, .default_z = "precise",
+     .help_z = "The connector's option of that name, for rows without a schema. It says what a decimal in a text is: the "
+               "bytes of a number (`precise`) or its digits."},
+    {"debezium.time.precision.mode", MR_OPT_WORD, AT(debezium_time), .words = time_words,
+     .default_z = "adaptive_time_microseconds",
+     .help_z = "The connector's option of that name, for rows without a schema: the unit of times and timestamps. ISO "
+               "texts and structures are recognised in every mode."},
+    {"debezium.binary.handling.mode", MR_OPT_WORD, AT(debezium_binary), .words = binary_words, .default_z = "bytes",
+     .help_z = "The connector's option of that name, for rows without a schema: how bytes are written."},
+
     {"text.invalid", MR_OPT_WORD, AT(text_invalid), .words = text_invalid_words, .default_z = "dead_letter",
      .help_z = "What to do with text that the target cannot hold (U+0000 in PostgreSQL, lone surrogates, "
                "bytes that are no UTF-8): the row becomes a dead letter, or the characters are left out, "
@@ -386,6 +419,8 @@ const struct mr_option_section mr_option_sections[] = {
     {"dts", NULL, NULL},
     {"unwrap", "Unwrapping events",
      "Named as in Debezium's own transforms; those that add columns work for every format."},
+    {"debezium", "Rows without a schema",
+     "Debezium's rows, written by a converter whose schemas are off: what their values mean has to be known from elsewhere."},
     {"text", "Text and limits", ""},
     {"limits", NULL, NULL},
     {"target", "Target", ""},

@@ -195,6 +195,7 @@ static bool shut_down(struct mr_engine *e, bool ok)
     mr_chunk_pool_free(&e->chunks);
     mr_xfree(e->todo);
     mr_relations_destroy(e->rels);
+    mr_type_feeds_destroy(e->feeds);
     mr_decoder_set_destroy(e->intake.decoders);
     mr_intake_free(&e->intake);
     mr_parts_free(&e->part_states);
@@ -220,6 +221,8 @@ enum mr_status mr_engine_run(const struct mr_engine_parts *parts, struct mr_engi
     init(e, parts, stats, unreachable);
     e->watch = mr_watch_start(e->sink_ops, e->cfg->shutdown_timeout_ms / 2);
     enum mr_status status = mr_decoder_set_create(e->cfg, &e->intake.decoders, err);
+    if (status == MR_OK)
+        e->feeds = mr_type_feeds_create(e->cfg, e->source_ops, e->intake.decoders, mr_engine_pause, e);
     if (status == MR_OK)
         status = open_target(e, err);
     if (status == MR_OK)

@@ -675,6 +675,7 @@ static enum mr_status poll_chunk(struct mr_engine *e, int timeout_ms, struct mr_
                                &chunk->count, &state, err));
     if (chunk->count > 0) {
         e->source_seen = true;
+        mr_type_feeds_stale(e->feeds);
         if (e->control != NULL)
             mr_backoff_reset(&e->backoff); /* a later trouble of the source is told anew */
     }

@@ -68,8 +68,42 @@ static enum mr_status topic_of(struct mr_intake *in, const struct mr_record *rec
     return MR_OK;
 }
 
+static enum mr_status load_type(void *ctx, const struct mr_source_type *row, struct mr_error *err)
+{
+    struct mr_intake *in = ctx;
+    return mr_decoder_set_types_load(in->decoders, row, err);
+}
+
+/* Before the first record is decoded. `plan` may meet control tables of an older layout, which have none of it. */
+static enum mr_status load_types(struct mr_intake *in, struct mr_error *err)
+{
+    if (in->types_loaded || in->control == NULL || in->no_control_tables)
+        return MR_OK;
+    enum mr_status status = mr_control_source_types(in->control, in->pipeline, load_type, in, err);
+    if (status != MR_OK && status != MR_E_SCHEMA)
+        return status;
+    in->types_loaded = true;
+    mr_error_clear(err);
+    return MR_OK;
+}
+
+static enum mr_status save_types(struct mr_intake *in, struct mr_sink *sink, struct mr_error *err)
+{
+    const struct mr_source_type *first = mr_decoder_set_types_unsaved(in->decoders, 0);
+    size_t count = 0;
+    while (mr_decoder_set_types_unsaved(in->decoders, count) != NULL)
+        count++;
+    if (count == 0)
+        return MR_OK;
+    MR_TRY(mr_control_source_types_save(sink, in->pipeline, first, count, err));
+    mr_decoder_set_types_saved(in->decoders);
+    return MR_OK;
+}
+
 bool mr_intake_facts_dirty(const struct mr_intake *in)
 {
+    if (mr_decoder_set_types_unsaved(in->decoders, 0) != NULL)
+        return true;
     for (size_t i = 0; i < mr_map_count(in->facts); i++)
         if (((struct topic_entry *)mr_map_at(in->facts, i, NULL))->facts.dirty)
             return true;
@@ -85,7 +119,7 @@ enum mr_status mr_intake_save_facts(struct mr_intake *in, struct mr_sink *sink, 
         MR_TRY(mr_control_topic_fact_save(sink, in->pipeline, entry->topic, &entry->facts, err));
         entry->facts.dirty = false;
     }
-    return MR_OK;
+    return save_types(in, sink, err);
 }
 
 struct capture {
@@ -204,6 +238,7 @@ static enum mr_status decode(struct mr_intake *in, struct mr_batch *batch, struc
     if (rec->broken_code != NULL)
         return mr_fail_data(err, rec->broken_code, "%.*s", MR_STR_FMT(rec->broken_message));
     struct topic_entry *topic = NULL;
+    MR_TRY(load_types(in, err));
     MR_TRY(topic_of(in, rec, &topic, err));
     struct capture cap = {in, batch->ar};
     MR_TRY(mr_decoder_set_decode(in->decoders, rec, &topic->facts, batch->ar, on_change, &cap, err));

@@ -127,6 +127,20 @@ static const struct {
     {"int16", MR_T_INT16, PARAMS_NONE},
     {"smallint", MR_T_INT16, PARAMS_NONE},
     {"int2", MR_T_INT16, PARAMS_NONE},
+    {"tinyint", MR_T_INT16, PARAMS_IGNORED}, /* these are MySQL's, as SHOW CREATE TABLE writes them */
+    {"tinyint unsigned", MR_T_INT16, PARAMS_NONE},
+    {"smallint unsigned", MR_T_INT32, PARAMS_NONE},
+    {"mediumint", MR_T_INT32, PARAMS_NONE},
+    {"mediumint unsigned", MR_T_INT32, PARAMS_NONE},
+    {"int unsigned", MR_T_INT64, PARAMS_NONE},
+    {"bigint unsigned", MR_T_DECIMAL, PARAMS_NONE}, /* decimal(20,0) */
+    {"year", MR_T_INT32, PARAMS_NONE},
+    {"tinytext", MR_T_TEXT, PARAMS_NONE},
+    {"mediumtext", MR_T_TEXT, PARAMS_NONE},
+    {"longtext", MR_T_TEXT, PARAMS_NONE},
+    {"tinyblob", MR_T_BYTES, PARAMS_NONE},
+    {"mediumblob", MR_T_BYTES, PARAMS_NONE},
+    {"longblob", MR_T_BYTES, PARAMS_NONE},
     {"int32", MR_T_INT32, PARAMS_NONE},
     {"int", MR_T_INT32, PARAMS_NONE},
     {"integer", MR_T_INT32, PARAMS_NONE},
@@ -235,6 +249,8 @@ static bool parse_scalar(struct mr_str text, struct mr_type *out)
             continue;
         struct mr_type type = MR_TYPE(names[i].kind);
         type.open = names[i].kind == MR_T_DECIMAL;
+        if (type.open && names[i].params == PARAMS_NONE)
+            type = MR_TYPE_DECIMAL(20, 0);
         if (open >= 0 && !parse_params((enum params)names[i].params, inside, &type))
             return false;
         *out = type;

@@ -30,9 +30,6 @@ SETTINGS = {
         "tables.shop.odd.policy": "json",
         'types.policies."shop.types.ref.$id"': "json",
     },
-    "debezium-mysql-types-plain": {
-        "types.columns.types.k_timestamp.k": "timestamptz",  # one instant is written in two ways there
-    },
     "debezium-mysql-flat-drop": {"format": "flat"},
     "canal-ddl": {"ddl": "apply"},  # tables are renamed, and dropped and made again
     "canal-types": {"source_time_zone": "Asia/Shanghai"},  # of the producer's process

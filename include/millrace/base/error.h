@@ -82,6 +82,7 @@ const char *mr_status_name(enum mr_status status);
 #define MR_CODE_BAD_LINE "bad_line"             /* a file's line that is no record */
 #define MR_CODE_BAD_VALUE "bad_value"           /* a value that contradicts its declared type */
 #define MR_CODE_BAD_IMAGE "bad_image"           /* envelope parts that do not fit together */
+#define MR_CODE_NO_TYPE "no_type"               /* a value that cannot be read without its column's type, and nobody tells it */
 #define MR_CODE_TYPE_CONFLICT "type_conflict"   /* does not join with the column's type */
 #define MR_CODE_MIXED_ARRAY "mixed_array"       /* elements without a type in common, where arrays are of one type */
 #define MR_CODE_OUT_OF_RANGE "out_of_range"     /* the target's type cannot hold it */

@@ -57,6 +57,17 @@ enum mr_array_encoding {
     MR_ARRAY_ARRAY,    /* of one scalar type: the target's own array; else JSON */
     MR_ARRAY_DOCUMENT, /* a document with the members _0, _1, … */
 };
+/* Debezium's options of the same names, as far as they show in values that come without a schema. */
+enum mr_decimal_mode { MR_DECIMAL_PRECISE, MR_DECIMAL_STRING, MR_DECIMAL_DOUBLE };
+enum mr_time_mode {
+    MR_TIME_ADAPTIVE_US, /* adaptive_time_microseconds */
+    MR_TIME_ADAPTIVE,
+    MR_TIME_MICROSECONDS,
+    MR_TIME_NANOSECONDS,
+    MR_TIME_CONNECT,
+    MR_TIME_BY_FORM, /* isostring, structured: the value itself tells */
+};
+enum mr_binary_mode { MR_BINARY_BASE64, MR_BINARY_BASE64_URL, MR_BINARY_HEX };
 /* unwrap.delete.tombstone.handling.mode, and the older unwrap.delete.handling.mode. */
 enum mr_delete_handling { MR_DELETES_DROP, MR_DELETES_TOMBSTONE, MR_DELETES_REWRITE, MR_DELETES_REWRITE_WITH_TOMBSTONE };
 enum mr_start { MR_START_EARLIEST, MR_START_LATEST, MR_START_TIME };
@@ -76,6 +87,7 @@ struct mr_table_rule {
 struct mr_column_rule {
     char *name;
     struct mr_type type;   /* types.columns */
+    uint8_t digits;        /* of the type as written: timestamp(6); 0 = none */
     uint32_t fixed_bytes;  /* of binary(n); else 0 */
     enum mr_policy policy; /* types.policies */
 };
@@ -155,6 +167,12 @@ struct mr_config {
     bool tombstones_remove;            /* a tombstone removes the row even under `delete: soft` */
     char *unavailable_placeholder; /* "__debezium_unavailable_value" */
 
+    /* debezium: rows without schemas */
+    char *debezium_schema_topic;   /* "auto", "none", or a name in which {prefix} is the connector's */
+    int64_t debezium_schema_wait_ms;
+    enum mr_decimal_mode debezium_decimal;
+    enum mr_time_mode debezium_time;
+    enum mr_binary_mode debezium_binary;
     /* what the messages of some producers do not say */
     char *source_time_zone;        /* of texts that denote an instant without a zone: a name, or an offset */
     enum mr_zero_date zero_date;   /* 0000-00-00 and its like */
@@ -224,6 +242,9 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
 /* Type (kind MR_T_NONE if not set) and policy (UNSET if not set) for a path of a table. */
 void mr_config_column(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
                       struct mr_str path, struct mr_type *type, enum mr_policy *policy);
+/* The type that types.columns gives to the path (kind MR_T_NONE if none), and the digits behind its name (timestamp(6); 0 = none). */
+void mr_config_column_type(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path,
+                           struct mr_type *type, unsigned *digits);
 /* n where the path's type is set as binary(n), else 0. */
 uint32_t mr_config_fixed_bytes(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path);
 /* The rules for tables and columns that none has been looked up by so far, as their keys are written ("tables.shop.orders"): misspelt, or meant for
