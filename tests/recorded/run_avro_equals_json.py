@@ -211,7 +211,7 @@ def load(target, records, *args):
             f.writelines(json.dumps(r) + "\n" for r in records)
         millrace("backfill", path, *target.args(), *args, "--set", "unwrap.add.fields=op,source.ts_ms")
         tables = {t: sorted([{n: (floats(c.native), document(c)) for n, c in row.items()} for row in target.rows(t)], key=repr) for t in target.tables()}
-        types = [(t, n, floats(of), k) for t, n, of, k in target.control("tracked_column", "target_table, column_name, type, is_key")]
+        types = sorted(((t, n, floats(of), k) for t, n, of, k in target.control("tracked_column", "target_table, column_name, type, is_key")))
         dead = sorted(target.control("dead_letter", "topic, record_offset, code"))
         return tables, types, [d[1:] for d in dead]
 
