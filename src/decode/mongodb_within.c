@@ -7,7 +7,8 @@ bool mr_mongodb_cuts_within(const struct mr_mongodb_event *mev)
 {
     const struct mr_config *cfg = mev->mg->cfg;
 
-    return !cfg->flatten_struct || cfg->array_encoding == MR_ARRAY_JSON || cfg->array_encoding == MR_ARRAY_ARRAY;
+    return !cfg->flatten_struct || cfg->array_encoding == MR_ARRAY_JSON ||
+           cfg->array_encoding == MR_ARRAY_ARRAY;
 }
 
 bool mr_mongodb_is_within(const struct mr_mongodb_event *mev, struct mr_str name)
@@ -15,7 +16,8 @@ bool mr_mongodb_is_within(const struct mr_mongodb_event *mev, struct mr_str name
     return mr_str_find(name, '.') >= 0 && mr_mongodb_cuts_within(mev);
 }
 
-static enum mr_status split(struct mr_str name, struct mr_arena *ar, struct mr_step *step, struct mr_error *err)
+static enum mr_status split(struct mr_str name, struct mr_arena *ar, struct mr_step *step,
+                            struct mr_error *err)
 {
     size_t count = 1;
 
@@ -36,8 +38,8 @@ static enum mr_status split(struct mr_str name, struct mr_arena *ar, struct mr_s
 }
 
 /* Without a value yet. */
-static enum mr_status add_part(struct mr_mongodb_event *mev, enum mr_step_kind kind, struct mr_str name, struct mr_part **out,
-                               struct mr_error *err)
+static enum mr_status add_part(struct mr_mongodb_event *mev, enum mr_step_kind kind, struct mr_str name,
+                               struct mr_part **out, struct mr_error *err)
 {
     if (mev->part_count == mev->part_cap) {
         size_t cap = mev->part_cap == 0 ? 8 : mev->part_cap * 2;
@@ -50,15 +52,18 @@ static enum mr_status add_part(struct mr_mongodb_event *mev, enum mr_step_kind k
     struct mr_part *part = &mev->parts[mev->part_count];
     *part = (struct mr_part){.step.kind = kind, .item_type = MR_TYPE(MR_T_NONE)};
     MR_TRY(split(name, mev->ar, &part->step, err));
-    part->may_be_columns = mev->mg->cfg->flatten_struct && kind != MR_STEP_CUT && name.len <= MR_FLATTEN_MAX_PATH;
-    part->path = part->may_be_columns ? mr_mongodb_path(name, mev->ar) : mr_flatten_path((struct mr_str){0}, name, mev->ar);
+    part->may_be_columns =
+        mev->mg->cfg->flatten_struct && kind != MR_STEP_CUT && name.len <= MR_FLATTEN_MAX_PATH;
+    part->path = part->may_be_columns ? mr_mongodb_path(name, mev->ar)
+                                      : mr_flatten_path((struct mr_str){0}, name, mev->ar);
     mev->part_count++;
     *out = part;
     return MR_OK;
 }
 
 /* As an element of an array of scalars; ABSENT for what is JSON. */
-static void set_item(struct mr_mongodb_event *mev, const struct mr_json_doc *doc, const struct mr_bson_value *read, struct mr_part *part)
+static void set_item(struct mr_mongodb_event *mev, const struct mr_json_doc *doc,
+                     const struct mr_bson_value *read, struct mr_part *part)
 {
     if (read->kind == MR_BSON_DOCUMENT || read->kind == MR_BSON_ARRAY)
         return;
@@ -67,7 +72,8 @@ static void set_item(struct mr_mongodb_event *mev, const struct mr_json_doc *doc
         part->step.item = item;
 }
 
-static void set_json(struct mr_mongodb_event *mev, const struct mr_json_doc *doc, const struct mr_bson_value *read, struct mr_part *part)
+static void set_json(struct mr_mongodb_event *mev, const struct mr_json_doc *doc,
+                     const struct mr_bson_value *read, struct mr_part *part)
 {
     unsigned flags;
 
@@ -75,8 +81,8 @@ static void set_json(struct mr_mongodb_event *mev, const struct mr_json_doc *doc
     part->json_flags = (uint8_t)flags;
 }
 
-enum mr_status mr_mongodb_set_within(struct mr_mongodb_event *mev, const struct mr_json_doc *doc, uint32_t node, struct mr_str name,
-                                     struct mr_error *err)
+enum mr_status mr_mongodb_set_within(struct mr_mongodb_event *mev, const struct mr_json_doc *doc,
+                                     uint32_t node, struct mr_str name, struct mr_error *err)
 {
     struct mr_bson_value read = mr_extjson_read(doc, node, mev->ar);
     struct mr_field_list fields = {0};
@@ -101,7 +107,8 @@ enum mr_status mr_mongodb_unset_within(struct mr_mongodb_event *mev, struct mr_s
     return add_part(mev, MR_STEP_UNSET, name, &part, err);
 }
 
-enum mr_status mr_mongodb_cut_within(struct mr_mongodb_event *mev, struct mr_str name, int64_t size, struct mr_error *err)
+enum mr_status mr_mongodb_cut_within(struct mr_mongodb_event *mev, struct mr_str name, int64_t size,
+                                     struct mr_error *err)
 {
     struct mr_part *part;
 

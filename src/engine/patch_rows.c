@@ -3,15 +3,17 @@
 
 #include <millrace/base/map.h>
 
-#define PIECE_BYTES ((size_t)16 << 20) /* of values made before they are written: a few bytes of a message can become megabytes */
+#define PIECE_BYTES                                                                                          \
+    ((size_t)16                                                                                              \
+     << 20) /* of values made before they are written: a few bytes of a message can become megabytes */
 
 struct work {
     struct mr_sink *sink;
     struct mr_table_batch *batch;
-    struct mr_arena *ar;    /* of the piece */
-    struct mr_row *rows;    /* of the piece */
-    struct mr_map *keys;    /* of the piece's rows, where order counts */
-    bool truncate;          /* still to be done */
+    struct mr_arena *ar; /* of the piece */
+    struct mr_row *rows; /* of the piece */
+    struct mr_map *keys; /* of the piece's rows, where order counts */
+    bool truncate;       /* still to be done */
     struct mr_error *err;
 };
 
@@ -37,17 +39,17 @@ static enum mr_status read_row(struct work *w, const struct mr_row *row, struct 
 
     for (size_t i = 0; i < tbl->column_count; i++) {
         have[i] = mr_value_null();
-        asked[i] = tbl->columns[i].is_key     ? row->cells[i] :
-                   is_read(row->cells[i]) ? mr_value_null() :
-                                            (struct mr_value){.tag = MR_V_ABSENT};
+        asked[i] = tbl->columns[i].is_key   ? row->cells[i]
+                   : is_read(row->cells[i]) ? mr_value_null()
+                                            : (struct mr_value){.tag = MR_V_ABSENT};
     }
     if (!needs_read(tbl, row))
         return MR_OK;
     return w->sink->ops->read_row(w->sink, tbl, asked, w->ar, have, &found, w->err);
 }
 
-static enum mr_status make_value(struct work *w, const struct mr_column *col, const struct mr_patch *patch, struct mr_value have,
-                                 struct mr_value *out)
+static enum mr_status make_value(struct work *w, const struct mr_column *col, const struct mr_patch *patch,
+                                 struct mr_value have, struct mr_value *out)
 {
     struct mr_value base = mr_patch_base(patch);
 

@@ -32,13 +32,14 @@ struct place {
     const struct mr_config *cfg;
     struct mr_arena *ar;
     struct mr_buf path;
-    struct mr_map *groups;   /* by path */
+    struct mr_map *groups; /* by path */
     struct mr_field *after, *removed;
     size_t after_count, after_cap, removed_count, removed_cap;
     uint64_t looks;
 };
 
-static void add_field(struct mr_field **list, size_t *count, size_t *cap, struct mr_field field, struct mr_arena *ar)
+static void add_field(struct mr_field **list, size_t *count, size_t *cap, struct mr_field field,
+                      struct mr_arena *ar)
 {
     if (*count == *cap) {
         *cap = *cap * 2 + 16;
@@ -54,7 +55,8 @@ static enum mr_status cannot_place(const struct mr_part *part, const char *why_z
 {
     struct mr_str path = part->path;
 
-    mr_fail_data(err, MR_CODE_UNSUPPORTED, "the update of \"%.*s\" cannot be applied without the document: %s",
+    mr_fail_data(err, MR_CODE_UNSUPPORTED,
+                 "the update of \"%.*s\" cannot be applied without the document: %s",
                  MR_STR_FMT(mr_str_of(path.ptr, path.len < 200 ? path.len : 200)), why_z);
     mr_error_hint(err, "let the connector send full documents: capture.mode "
                        "change_streams_update_full or change_streams_update_full_with_pre_image");
@@ -64,7 +66,10 @@ static enum mr_status cannot_place(const struct mr_part *part, const char *why_z
 
 static enum mr_status cannot_tell(const struct mr_part *part, struct mr_error *err)
 {
-    return cannot_place(part, "it names a position in an array, or a member, and the columns that are known do not tell which", err);
+    return cannot_place(
+        part,
+        "it names a position in an array, or a member, and the columns that are known do not tell which",
+        err);
 }
 
 /* ---- Which column ---- */
@@ -77,7 +82,8 @@ static bool has_below(struct place *pl, struct mr_str path, const struct mr_str 
     pl->looks += mr_tracker_count(pl->tk);
     for (size_t i = 0; i < mr_tracker_count(pl->tk) && !found; i++) {
         struct mr_str column = mr_tracker_column(pl->tk, i)->path;
-        if (column.len <= path.len + 1 || column.ptr[path.len] != '.' || memcmp(column.ptr, path.ptr, path.len) != 0)
+        if (column.len <= path.len + 1 || column.ptr[path.len] != '.' ||
+            memcmp(column.ptr, path.ptr, path.len) != 0)
             continue;
         struct mr_str rest = mr_str_of(column.ptr + path.len + 1, column.len - path.len - 1);
         found = member == NULL || mr_path_is_below(rest, *member);
@@ -100,7 +106,10 @@ static enum answer look_at(struct place *pl, const struct mr_step *step, uint32_
     bool is_cut = taken == step->count, is_position = !is_cut && mr_is_position(step->names[taken]);
 
     if (!is_cut && !is_position) /* a document that has not been taken apart */
-        return col != NULL && col->type.kind == MR_T_JSON && (col->configured || path.len > MR_FLATTEN_MAX_PATH) ? IS_HOLDER : GO_ON;
+        return col != NULL && col->type.kind == MR_T_JSON &&
+                       (col->configured || path.len > MR_FLATTEN_MAX_PATH)
+                   ? IS_HOLDER
+                   : GO_ON;
     if (pl->looks > MAX_LOOKS)
         return NOBODY_KNOWS;
     if (col == NULL)
@@ -113,7 +122,8 @@ static enum answer look_at(struct place *pl, const struct mr_step *step, uint32_
 }
 
 /* How many names are the path of the column that holds the rest; 0: none does. pl->path is that path. */
-static enum mr_status find_holder(struct place *pl, const struct mr_part *part, uint32_t *taken, int *column, struct mr_error *err)
+static enum mr_status find_holder(struct place *pl, const struct mr_part *part, uint32_t *taken, int *column,
+                                  struct mr_error *err)
 {
     const struct mr_step *step = &part->step;
     uint32_t most = step->kind == MR_STEP_CUT ? step->count : step->count - 1;
@@ -224,10 +234,12 @@ static struct mr_field field_of(const struct group *g, const struct mr_change *e
 {
     struct placed *placed = mr_arena_zalloc(ar, sizeof *placed);
 
-    placed->patch = (struct mr_patch){.base = {.tag = MR_V_ABSENT}, .steps = g->steps, .count = g->count, .style = ev->parts.style};
+    placed->patch = (struct mr_patch){
+        .base = {.tag = MR_V_ABSENT}, .steps = g->steps, .count = g->count, .style = ev->parts.style};
     placed->item_types = g->item_types;
     placed->json_flags = g->json_flags;
-    return (struct mr_field){.path = g->path, .type = MR_TYPE(MR_T_NONE), .value = mr_value_of_patch(&placed->patch)};
+    return (struct mr_field){
+        .path = g->path, .type = MR_TYPE(MR_T_NONE), .value = mr_value_of_patch(&placed->patch)};
 }
 
 static enum mr_status place_all(struct place *pl, const struct mr_change *ev, struct mr_error *err)
@@ -242,16 +254,20 @@ static enum mr_status place_all(struct place *pl, const struct mr_change *ev, st
         return mr_fail_data(err, MR_CODE_TOO_LARGE, "a path of the update is too long");
     for (size_t i = 0; i < pl->after_count; i++)
         if (mr_map_get(pl->groups, pl->after[i].path) != NULL)
-            return mr_fail_data(err, MR_CODE_BAD_IMAGE, "the update sets \"%.*s\" and something in it", MR_STR_FMT(pl->after[i].path));
+            return mr_fail_data(err, MR_CODE_BAD_IMAGE, "the update sets \"%.*s\" and something in it",
+                                MR_STR_FMT(pl->after[i].path));
     for (size_t i = 0; i < mr_map_count(pl->groups); i++)
-        add_field(&pl->after, &pl->after_count, &pl->after_cap, field_of(mr_map_at(pl->groups, i, NULL), ev, pl->ar), pl->ar);
+        add_field(&pl->after, &pl->after_count, &pl->after_cap,
+                  field_of(mr_map_at(pl->groups, i, NULL), ev, pl->ar), pl->ar);
     return MR_OK;
 }
 
-enum mr_status mr_patches_place(const struct mr_tracker *tk, const struct mr_config *cfg, const struct mr_change *ev, struct mr_arena *ar,
-                                struct mr_change *out, struct mr_error *err)
+enum mr_status mr_patches_place(const struct mr_tracker *tk, const struct mr_config *cfg,
+                                const struct mr_change *ev, struct mr_arena *ar, struct mr_change *out,
+                                struct mr_error *err)
 {
-    struct place pl = {.tk = tk, .cfg = cfg, .ar = ar, .path = MR_BUF_INIT(MAX_PATH), .groups = mr_map_create()};
+    struct place pl = {
+        .tk = tk, .cfg = cfg, .ar = ar, .path = MR_BUF_INIT(MAX_PATH), .groups = mr_map_create()};
     enum mr_status status = place_all(&pl, ev, err);
 
     *out = *ev;
@@ -267,7 +283,8 @@ enum mr_status mr_patches_place(const struct mr_tracker *tk, const struct mr_con
 
 /* A value as the column would get it in a whole document: the only element of an array. What lies deeper, or is a member, is in a container there, so
  * that an array of scalars is not what the column can be. */
-static struct mr_field probe_of(const struct placed *placed, size_t i, const struct mr_tracked_column *col, struct mr_arena *ar, size_t *wrapped)
+static struct mr_field probe_of(const struct placed *placed, size_t i, const struct mr_tracked_column *col,
+                                struct mr_arena *ar, size_t *wrapped)
 {
     const struct mr_step *step = &placed->patch.steps[i];
     bool is_element = step->count == 1 && mr_is_position(step->names[0]);
@@ -285,7 +302,8 @@ static struct mr_field probe_of(const struct placed *placed, size_t i, const str
         field.value = item;
         return field;
     }
-    if (item.tag == MR_V_NUMBER && placed->item_types[i].kind == MR_T_DECIMAL && mr_type_element(col->type).kind == MR_T_TEXT)
+    if (item.tag == MR_V_NUMBER && placed->item_types[i].kind == MR_T_DECIMAL &&
+        mr_type_element(col->type).kind == MR_T_TEXT)
         item.tag = MR_V_TEXT; /* a decimal among texts is its text */
     struct mr_value *items = mr_arena_alloc(ar, sizeof *items);
     *items = item;
@@ -310,31 +328,39 @@ static bool take_back(struct mr_step *step, struct mr_value judged, size_t wrapp
 
 static enum mr_verdict refuse(const struct mr_field *field, const char *why_z, struct mr_error *err)
 {
-    mr_fail_data(err, MR_CODE_UNSUPPORTED, "an update within \"%.*s\" cannot be applied: %s", MR_STR_FMT(field->path), why_z);
+    mr_fail_data(err, MR_CODE_UNSUPPORTED, "an update within \"%.*s\" cannot be applied: %s",
+                 MR_STR_FMT(field->path), why_z);
     mr_error_field(err, field->path.ptr, field->path.len);
     return MR_VERDICT_DEAD;
 }
 
-static enum mr_verdict judge_set(struct mr_tracker *tk, const struct mr_field *field, const struct placed *placed, size_t i, size_t hint,
-                                 struct mr_arena *ar, struct mr_step *step, uint32_t *column, struct mr_value *value, struct mr_error *err)
+static enum mr_verdict judge_set(struct mr_tracker *tk, const struct mr_field *field,
+                                 const struct placed *placed, size_t i, size_t hint, struct mr_arena *ar,
+                                 struct mr_step *step, uint32_t *column, struct mr_value *value,
+                                 struct mr_error *err)
 {
     int known = mr_tracker_find(tk, field->path), nulled = -1;
     size_t wrapped;
-    struct mr_field probe = probe_of(placed, i, known < 0 ? NULL : mr_tracker_column(tk, (size_t)known), ar, &wrapped);
+    struct mr_field probe =
+        probe_of(placed, i, known < 0 ? NULL : mr_tracker_column(tk, (size_t)known), ar, &wrapped);
 
     probe.path = field->path;
     enum mr_verdict verdict = mr_tracker_field(tk, &probe, hint, false, ar, column, &nulled, value, err);
     if (verdict != MR_VERDICT_OK)
         return verdict;
     if (nulled >= 0)
-        return refuse(field, "what it sets belongs into another column under policy \"variant\", and the rest of the document is not known", err);
+        return refuse(field,
+                      "what it sets belongs into another column under policy \"variant\", and the rest of "
+                      "the document is not known",
+                      err);
     if (!take_back(step, *value, wrapped))
         return refuse(field, "the column is neither a document nor an array", err);
     return MR_VERDICT_OK;
 }
 
-enum mr_verdict mr_patches_judge(struct mr_tracker *tk, const struct mr_field *field, size_t hint, struct mr_arena *ar, uint32_t *column,
-                                 struct mr_value *value, struct mr_error *err)
+enum mr_verdict mr_patches_judge(struct mr_tracker *tk, const struct mr_field *field, size_t hint,
+                                 struct mr_arena *ar, uint32_t *column, struct mr_value *value,
+                                 struct mr_error *err)
 {
     const struct placed *placed = (const struct placed *)(const void *)mr_value_patch(field->value);
     struct mr_patch *patch = mr_arena_alloc(ar, sizeof *patch);

@@ -11,16 +11,19 @@
 
 /* A change like `ev`, with a field for each column that parts of it lead into, whose value is a PATCH, and the other parts as fields and removed
  * paths. DATA unsupported where the columns that are known do not tell. Main thread. */
-enum mr_status mr_patches_place(const struct mr_tracker *tk, const struct mr_config *cfg, const struct mr_change *ev, struct mr_arena *ar,
-                                struct mr_change *out, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_patches_place(const struct mr_tracker *tk, const struct mr_config *cfg,
+                                const struct mr_change *ev, struct mr_arena *ar, struct mr_change *out,
+                                struct mr_error *err) MR_MUST_CHECK;
 
 /* mr_tracker_field for a field with a PATCH: each value that it brings is judged as the column's element or member. *value is the patch with values
  * as the column takes them, or NULL (verdict NULLED). Main thread. */
-enum mr_verdict mr_patches_judge(struct mr_tracker *tk, const struct mr_field *field, size_t hint, struct mr_arena *ar, uint32_t *column,
-                                 struct mr_value *value, struct mr_error *err);
+enum mr_verdict mr_patches_judge(struct mr_tracker *tk, const struct mr_field *field, size_t hint,
+                                 struct mr_arena *ar, uint32_t *column, struct mr_value *value,
+                                 struct mr_error *err);
 
 /* The sink's `apply` for rows of which some have patches: reads what they need, applies them, hands whole values over. Where one cannot be applied:
  * DATA, err->row is the row. In the batch's transaction; the thread of the connection. */
-enum mr_status mr_patches_apply(struct mr_sink *sink, struct mr_table_batch *batch, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_patches_apply(struct mr_sink *sink, struct mr_table_batch *batch,
+                                struct mr_error *err) MR_MUST_CHECK;
 
 #endif

@@ -14,12 +14,12 @@ struct cell {
 
 struct box {
     bool is_object;
-    bool has_dotted;      /* some name has a dot */
+    bool has_dotted; /* some name has a dot */
     uint32_t count, cap;
     struct cell *cells;
-    struct mr_str *names; /* of an OBJECT's members */
-    uint32_t *index;      /* hash of names; cell + 1, 0 = free */
-    size_t index_cap;     /* power of two */
+    struct mr_str *names;      /* of an OBJECT's members */
+    uint32_t *index;           /* hash of names; cell + 1, 0 = free */
+    size_t index_cap;          /* power of two */
     uint32_t elements, others; /* members that are there: `_0`, `_1` …, and all else */
     uint64_t next_element;     /* behind the last element */
 };
@@ -28,8 +28,8 @@ struct mr_json_tree {
     struct cell root;
     const struct mr_patch_style *style;
     struct mr_arena *ar;
-    struct mr_buf name;    /* a name being adjusted; bytes of `ar` hold it afterwards */
-    uint64_t padded;       /* nulls that arrays have been filled with */
+    struct mr_buf name; /* a name being adjusted; bytes of `ar` hold it afterwards */
+    uint64_t padded;    /* nulls that arrays have been filled with */
 };
 
 enum kind { KIND_NOTHING, KIND_NULL, KIND_SCALAR, KIND_OBJECT, KIND_ARRAY };
@@ -130,7 +130,8 @@ static struct cell *find_member(struct box *box, struct mr_str name)
     if (box->index_cap == 0)
         return NULL;
     size_t mask = box->index_cap - 1;
-    for (size_t slot = mr_hash(name.ptr, name.len, 0) & mask; box->index[slot] != 0; slot = (slot + 1) & mask) {
+    for (size_t slot = mr_hash(name.ptr, name.len, 0) & mask; box->index[slot] != 0;
+         slot = (slot + 1) & mask) {
         uint32_t at = box->index[slot] - 1;
         if (mr_str_eq(box->names[at], name))
             return &box->cells[at];
@@ -150,7 +151,8 @@ static void count_member(struct mr_json_tree *tree, struct box *box, struct mr_s
         box->next_element = (uint64_t)position + 1;
 }
 
-static struct cell *add_cell(struct mr_json_tree *tree, struct box *box, struct mr_str name, struct cell value)
+static struct cell *add_cell(struct mr_json_tree *tree, struct box *box, struct mr_str name,
+                             struct cell value)
 {
     grow(tree, box, box->count + 1);
     box->cells[box->count] = value;
@@ -185,7 +187,8 @@ static void open_box(struct mr_json_tree *tree, struct cell *cell)
     const char *at = cell->raw.ptr, *end = at + cell->raw.len;
     struct box *box = new_box(tree, *at == '{');
 
-    for (at = mr_json_text_blanks(at + 1, end); at < end && *at != ']' && *at != '}'; at = mr_json_text_blanks(at, end)) {
+    for (at = mr_json_text_blanks(at + 1, end); at < end && *at != ']' && *at != '}';
+         at = mr_json_text_blanks(at, end)) {
         struct mr_str name = {0};
         if (box->is_object) {
             const char *from = at + 1;
@@ -211,10 +214,10 @@ static void open_box(struct mr_json_tree *tree, struct cell *cell)
 struct walk {
     struct mr_json_tree *tree;
     const struct mr_step *step;
-    uint32_t at;           /* next name */
-    struct cell *cell;     /* where we are */
-    struct box *around;    /* in which container; NULL: none */
-    bool is_over;          /* there is nothing that the step could remove */
+    uint32_t at;        /* next name */
+    struct cell *cell;  /* where we are */
+    struct box *around; /* in which container; NULL: none */
+    bool is_over;       /* there is nothing that the step could remove */
 };
 
 static enum mr_status no_place(struct walk *w, const char *why_z, struct mr_error *err)
@@ -226,7 +229,8 @@ static enum mr_status no_place(struct walk *w, const char *why_z, struct mr_erro
     return mr_step_fail(w->step, why_z, err);
 }
 
-static enum mr_status pad(struct mr_json_tree *tree, const struct mr_step *step, uint64_t count, struct mr_error *err)
+static enum mr_status pad(struct mr_json_tree *tree, const struct mr_step *step, uint64_t count,
+                          struct mr_error *err)
 {
     if (count <= MR_PATCH_MAX_PADDING && tree->padded + count <= MR_PATCH_MAX_PADDING) {
         tree->padded += count;
@@ -238,7 +242,8 @@ static enum mr_status pad(struct mr_json_tree *tree, const struct mr_step *step,
 static const struct cell null_cell = {.raw = {"null", 4}};
 
 /* Element `position` of a list; made where it is missing. NULL: not there. */
-static enum mr_status element(struct walk *w, struct box *box, uint64_t position, struct cell **out, struct mr_error *err)
+static enum mr_status element(struct walk *w, struct box *box, uint64_t position, struct cell **out,
+                              struct mr_error *err)
 {
     *out = NULL;
     if (position < box->count) {
@@ -255,7 +260,8 @@ static enum mr_status element(struct walk *w, struct box *box, uint64_t position
 }
 
 /* The same of an array that is a document. */
-static enum mr_status element_member(struct walk *w, struct box *box, uint64_t position, struct cell **out, struct mr_error *err)
+static enum mr_status element_member(struct walk *w, struct box *box, uint64_t position, struct cell **out,
+                                     struct mr_error *err)
 {
     struct mr_str name = element_name(w->tree, position);
 
@@ -302,11 +308,13 @@ static struct cell *dotted_member(struct walk *w, struct box *box)
 
 static struct cell *known_member(struct walk *w, struct box *box, struct mr_str name)
 {
-    struct cell *cell = find_member(box, name); /* one that stays as it is, since another has its adjusted name */
+    struct cell *cell =
+        find_member(box, name); /* one that stays as it is, since another has its adjusted name */
 
     if (cell == NULL && adjusts(w->tree))
         cell = find_member(box, adjusted(w->tree, name));
-    if ((cell == NULL || !is_there(cell)) && w->at + 1 < w->step->count && (box->has_dotted || adjusts(w->tree)))
+    if ((cell == NULL || !is_there(cell)) && w->at + 1 < w->step->count &&
+        (box->has_dotted || adjusts(w->tree)))
         cell = dotted_member(w, box);
     return cell != NULL && is_there(cell) ? cell : NULL;
 }
@@ -319,7 +327,8 @@ static enum mr_status into_object(struct walk *w, struct box *box, struct mr_err
 
     if (cell == NULL && w->tree->style->arrays_are_documents && position_of(name, &position)) {
         if ((box->elements > 0) == (box->others > 0))
-            return no_place(w, "a position in an array, or a member, and what the column holds does not tell which", err);
+            return no_place(
+                w, "a position in an array, or a member, and what the column holds does not tell which", err);
         if (box->elements > 0)
             MR_TRY(element_member(w, box, position, &cell, err));
     }
@@ -353,7 +362,8 @@ static bool is_empty_array(const struct walk *w)
     bool is_element = w->around != NULL && !w->around->is_object;
     enum kind kind = kind_of(w->cell);
 
-    return adjusts(w->tree) && !is_element && (kind == KIND_NULL || kind == KIND_NOTHING) && !w->tree->style->arrays_are_documents &&
+    return adjusts(w->tree) && !is_element && (kind == KIND_NULL || kind == KIND_NOTHING) &&
+           !w->tree->style->arrays_are_documents &&
            (w->at == w->step->count || mr_is_position(w->step->names[w->at]));
 }
 
@@ -367,7 +377,10 @@ static enum mr_status walk_on(struct walk *w, struct mr_error *err)
         if (w->step->kind != MR_STEP_SET)
             return no_place(w, "the target does not have the array", err);
         if (mr_is_position(w->step->names[w->at]))
-            return no_place(w, "it names a position in an array, or a member, and the target has nothing that tells which", err);
+            return no_place(
+                w,
+                "it names a position in an array, or a member, and the target has nothing that tells which",
+                err);
         w->cell->box = new_box(w->tree, true);
         break;
     case KIND_NULL:
@@ -445,7 +458,8 @@ enum mr_status mr_json_tree_step(struct mr_json_tree *tree, const struct mr_step
     switch (step->kind) {
     case MR_STEP_SET: {
         bool is_element = w.around != NULL && !w.around->is_object;
-        *w.cell = step->is_empty && adjusts(tree) && !is_element ? null_cell : (struct cell){.raw = step->json};
+        *w.cell =
+            step->is_empty && adjusts(tree) && !is_element ? null_cell : (struct cell){.raw = step->json};
         return MR_OK;
     }
     case MR_STEP_UNSET:
@@ -459,7 +473,8 @@ enum mr_status mr_json_tree_step(struct mr_json_tree *tree, const struct mr_step
 
 /* ---- Beginning and end ---- */
 
-struct mr_json_tree *mr_json_tree_open(struct mr_str json, const struct mr_patch_style *style, struct mr_arena *ar)
+struct mr_json_tree *mr_json_tree_open(struct mr_str json, const struct mr_patch_style *style,
+                                       struct mr_arena *ar)
 {
     struct mr_json_tree *tree = mr_arena_zalloc(ar, sizeof *tree);
 
@@ -472,7 +487,8 @@ struct mr_json_tree *mr_json_tree_open(struct mr_str json, const struct mr_patch
     return tree;
 }
 
-static void write_cell(const struct mr_json_tree *tree, const struct cell *cell, bool is_element, struct mr_buf *out)
+static void write_cell(const struct mr_json_tree *tree, const struct cell *cell, bool is_element,
+                       struct mr_buf *out)
 {
     const struct box *box = cell->box;
     bool has_any = false;

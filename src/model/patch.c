@@ -15,15 +15,18 @@ bool mr_is_position(struct mr_str name)
     return true;
 }
 
-static enum mr_status step_fail(const struct mr_step *step, const char *code_z, const char *why_z, struct mr_error *err)
+static enum mr_status step_fail(const struct mr_step *step, const char *code_z, const char *why_z,
+                                struct mr_error *err)
 {
     struct mr_buf path = MR_BUF_INIT(SHOWN_PATH);
 
     for (uint32_t i = 0; i < step->count && !path.overflow; i++) {
         mr_buf_append_z(&path, i > 0 ? "." : "");
-        mr_buf_append(&path, step->names[i].ptr, step->names[i].len < SHOWN_PATH / 2 ? step->names[i].len : SHOWN_PATH / 2);
+        mr_buf_append(&path, step->names[i].ptr,
+                      step->names[i].len < SHOWN_PATH / 2 ? step->names[i].len : SHOWN_PATH / 2);
     }
-    mr_fail_data(err, code_z, "the update of \"%.*s\" within the column cannot be applied to what the target has: %s",
+    mr_fail_data(err, code_z,
+                 "the update of \"%.*s\" within the column cannot be applied to what the target has: %s",
                  MR_STR_FMT(mr_buf_str(&path)), why_z);
     mr_error_hint(err, "load the document anew, or let the connector send full documents: capture.mode "
                        "change_streams_update_full or change_streams_update_full_with_pre_image");
@@ -81,8 +84,8 @@ static const struct mr_patch **in_order(const struct mr_patch *last, struct mr_a
 
 /* ---- JSON, and texts that hold it ---- */
 
-static enum mr_status patch_json(const struct mr_patch *last, struct mr_value have, bool as_text, struct mr_arena *ar,
-                                 struct mr_value *out, struct mr_error *err)
+static enum mr_status patch_json(const struct mr_patch *last, struct mr_value have, bool as_text,
+                                 struct mr_arena *ar, struct mr_value *out, struct mr_error *err)
 {
     struct mr_str json = have.tag == MR_V_NULL ? (struct mr_str){0} : mr_value_str(have), made;
     enum mr_status status = MR_OK;
@@ -131,14 +134,16 @@ static enum mr_status no_array(const char *what_z, struct mr_error *err)
 }
 
 /* The elements that are there, each as its column has it. */
-static enum mr_status read_items(struct mr_value have, struct mr_type element, struct list *list, struct mr_error *err)
+static enum mr_status read_items(struct mr_value have, struct mr_type element, struct list *list,
+                                 struct mr_error *err)
 {
     const struct mr_array *array;
     struct mr_value read = have;
 
     if (have.tag == MR_V_NULL)
         return MR_OK;
-    if (have.tag == MR_V_JSON && !mr_array_of_json(have, mr_type_array_of(MR_TYPE(MR_T_TEXT)), list->ar, &read))
+    if (have.tag == MR_V_JSON &&
+        !mr_array_of_json(have, mr_type_array_of(MR_TYPE(MR_T_TEXT)), list->ar, &read))
         return no_array("the target's array cannot be read", err);
     if (read.tag != MR_V_ARRAY)
         return mr_fail(err, MR_E_BUG, "a patch on an array with tag %u", (unsigned)have.tag);
@@ -154,8 +159,8 @@ static enum mr_status read_items(struct mr_value have, struct mr_type element, s
     return MR_OK;
 }
 
-static enum mr_status set_item(struct list *list, const struct mr_step *step, uint64_t position, struct mr_type element,
-                               uint64_t *padded, struct mr_error *err)
+static enum mr_status set_item(struct list *list, const struct mr_step *step, uint64_t position,
+                               struct mr_type element, uint64_t *padded, struct mr_error *err)
 {
     struct mr_value item = step->item;
 
@@ -164,7 +169,8 @@ static enum mr_status set_item(struct list *list, const struct mr_step *step, ui
     if (step->kind == MR_STEP_UNSET && position >= list->count)
         return MR_OK;
     if (item.tag == MR_V_ABSENT)
-        return no_array("an element that is a document or an array, in a column that is an array of scalars", err);
+        return no_array("an element that is a document or an array, in a column that is an array of scalars",
+                        err);
     MR_TRY(mr_value_coerce(item, element, list->ar, &item, err));
     if (position >= list->count) {
         *padded += position - list->count;
@@ -178,8 +184,8 @@ static enum mr_status set_item(struct list *list, const struct mr_step *step, ui
     return MR_OK;
 }
 
-static enum mr_status step_on_list(struct list *list, const struct mr_step *step, struct mr_type element, uint64_t *padded,
-                                   struct mr_error *err)
+static enum mr_status step_on_list(struct list *list, const struct mr_step *step, struct mr_type element,
+                                   uint64_t *padded, struct mr_error *err)
 {
     uint64_t position;
 
@@ -189,18 +195,21 @@ static enum mr_status step_on_list(struct list *list, const struct mr_step *step
     }
     if (step->count == 1 && mr_is_position(step->names[0]) && mr_parse_uint64(step->names[0], &position))
         return set_item(list, step, position, element, padded, err);
-    return step->kind == MR_STEP_UNSET ? MR_OK : no_array("an update within an element, in a column that is an array of scalars", err);
+    return step->kind == MR_STEP_UNSET
+               ? MR_OK
+               : no_array("an update within an element, in a column that is an array of scalars", err);
 }
 
-static enum mr_status patch_array(const struct mr_patch *last, struct mr_value have, struct mr_type type, struct mr_arena *ar,
-                                  struct mr_value *out, struct mr_error *err)
+static enum mr_status patch_array(const struct mr_patch *last, struct mr_value have, struct mr_type type,
+                                  struct mr_arena *ar, struct mr_value *out, struct mr_error *err)
 {
     struct mr_type element = mr_type_element(type);
     struct list list = {.ar = ar};
     uint64_t padded = 0;
     size_t count;
     const struct mr_patch **patches = in_order(last, ar, &count);
-    bool is_nothing = have.tag == MR_V_NULL && last->style.names == MR_NAMES_NONE; /* else an array without elements is null */
+    bool is_nothing = have.tag == MR_V_NULL &&
+                      last->style.names == MR_NAMES_NONE; /* else an array without elements is null */
 
     MR_TRY(read_items(have, element, &list, err));
     for (size_t p = 0; p < count; p++) {
@@ -223,14 +232,15 @@ static enum mr_status patch_array(const struct mr_patch *last, struct mr_value h
     mr_buf_append_z(&json, list.count > 0 ? "]" : "[]");
     enum mr_status status = mr_buf_check(&json, "the updated array", err);
     if (status == MR_OK)
-        *out = mr_array_of(list.items, (uint32_t)list.count, mr_arena_copy(ar, mr_buf_str(&json)), 0, MR_OBSERVED, ar);
+        *out = mr_array_of(list.items, (uint32_t)list.count, mr_arena_copy(ar, mr_buf_str(&json)), 0,
+                           MR_OBSERVED, ar);
     mr_buf_free(&json);
     MR_TRY(status);
     return mr_value_coerce(*out, type, ar, out, err);
 }
 
-enum mr_status mr_patch_apply(const struct mr_patch *patch, struct mr_value have, struct mr_type type, struct mr_arena *ar,
-                              struct mr_value *out, struct mr_error *err)
+enum mr_status mr_patch_apply(const struct mr_patch *patch, struct mr_value have, struct mr_type type,
+                              struct mr_arena *ar, struct mr_value *out, struct mr_error *err)
 {
     switch ((enum mr_type_kind)type.kind) {
     case MR_T_JSON:

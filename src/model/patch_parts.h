@@ -7,10 +7,13 @@
 struct mr_json_tree;
 
 /* A well-formed JSON text, which is borrowed; ptr NULL: nothing is there, or null. Always to be closed. */
-struct mr_json_tree *mr_json_tree_open(struct mr_str json, const struct mr_patch_style *style, struct mr_arena *ar);
-enum mr_status mr_json_tree_step(struct mr_json_tree *tree, const struct mr_step *step, struct mr_error *err) MR_MUST_CHECK;
+struct mr_json_tree *mr_json_tree_open(struct mr_str json, const struct mr_patch_style *style,
+                                       struct mr_arena *ar);
+enum mr_status mr_json_tree_step(struct mr_json_tree *tree, const struct mr_step *step,
+                                 struct mr_error *err) MR_MUST_CHECK;
 /* The text as it is now; out->ptr is NULL where nothing is left, or null. DATA too_large. */
-enum mr_status mr_json_tree_close(struct mr_json_tree *tree, struct mr_str *out, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_json_tree_close(struct mr_json_tree *tree, struct mr_str *out,
+                                  struct mr_error *err) MR_MUST_CHECK;
 
 /* DATA unsupported: the step has no place in what is there. */
 enum mr_status mr_step_fail(const struct mr_step *step, const char *why_z, struct mr_error *err);

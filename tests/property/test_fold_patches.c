@@ -43,7 +43,9 @@ static void apply(struct model *m, const struct mr_entry *e, struct mr_arena *ar
     }
     if (v.tag == MR_V_PATCH) {
         struct mr_value base = mr_patch_base(mr_value_patch(v));
-        assert_int_equal(mr_patch_apply(mr_value_patch(v), base.tag == MR_V_ABSENT ? have : base, MR_TYPE(MR_T_JSON), ar, &v, &err), MR_OK);
+        assert_int_equal(mr_patch_apply(mr_value_patch(v), base.tag == MR_V_ABSENT ? have : base,
+                                        MR_TYPE(MR_T_JSON), ar, &v, &err),
+                         MR_OK);
     } else if (v.tag == MR_V_ABSENT || v.tag == MR_V_UNAVAILABLE) {
         v = have;
     }
@@ -61,7 +63,9 @@ static struct mr_value random_patch(uint64_t *state, struct mr_arena *ar)
     patch->count = 1 + next(state) % STEPS;
     for (size_t i = 0; i < patch->count; i++) {
         size_t name = next(state) % 4;
-        steps[i] = (struct mr_step){.kind = next(state) % 3 ? MR_STEP_SET : MR_STEP_UNSET, .names = names[name], .count = name < 2 ? 1 : 2};
+        steps[i] = (struct mr_step){.kind = next(state) % 3 ? MR_STEP_SET : MR_STEP_UNSET,
+                                    .names = names[name],
+                                    .count = name < 2 ? 1 : 2};
         steps[i].json = mr_arena_printf(ar, "%u", (unsigned)(next(state) % 100));
     }
     return mr_value_of_patch(patch);
@@ -70,14 +74,16 @@ static struct mr_value random_patch(uint64_t *state, struct mr_arena *ar)
 static struct mr_entry random_change(uint64_t *state, struct mr_arena *ar)
 {
     int64_t key = (int64_t)(next(state) % KEYS);
-    struct mr_entry e = {.merged = 1, .kind = next(state) % 6 == 0 ? MR_ROW_DELETE : MR_ROW_UPSERT, .cell_count = 2};
+    struct mr_entry e = {
+        .merged = 1, .kind = next(state) % 6 == 0 ? MR_ROW_DELETE : MR_ROW_UPSERT, .cell_count = 2};
 
     e.cells = mr_arena_zalloc(ar, 2 * sizeof *e.cells);
     e.cells[0] = mr_value_int(key);
     e.full = e.kind == MR_ROW_UPSERT && next(state) % 4 == 0;
     switch (e.kind == MR_ROW_DELETE ? 9 : next(state) % 6) {
     case 0:
-        e.cells[1] = mr_value_bytes(MR_V_JSON, mr_arena_printf(ar, "{\"x\":%u,\"in\":{\"p\":1}}", (unsigned)(next(state) % 100)));
+        e.cells[1] = mr_value_bytes(
+            MR_V_JSON, mr_arena_printf(ar, "{\"x\":%u,\"in\":{\"p\":1}}", (unsigned)(next(state) % 100)));
         break;
     case 1:
         e.cells[1] = e.full ? mr_value_null() : (struct mr_value){.tag = MR_V_UNAVAILABLE};
@@ -114,7 +120,8 @@ static void run_seed(uint64_t seed)
 
     for (int64_t key = 0; key < KEYS / 2; key++) {
         one_by_one.there[key] = together.there[key] = true;
-        one_by_one.cell[key] = together.cell[key] = mr_value_bytes(MR_V_JSON, MR_STR("{\"old\":1,\"in\":{}}"));
+        one_by_one.cell[key] = together.cell[key] =
+            mr_value_bytes(MR_V_JSON, MR_STR("{\"old\":1,\"in\":{}}"));
     }
     for (int i = 0; i < CHANGES; i++) {
         struct mr_entry e = random_change(&state, ar), mine = copy_of(&e, ar);
@@ -132,10 +139,11 @@ static void run_seed(uint64_t seed)
     for (int key = 0; key < KEYS; key++) {
         struct mr_value a = one_by_one.cell[key], b = together.cell[key];
         bool same = one_by_one.there[key] == together.there[key] &&
-                    (!one_by_one.there[key] || (a.tag == b.tag && (a.tag == MR_V_NULL || mr_str_eq(mr_value_str(a), mr_value_str(b)))));
+                    (!one_by_one.there[key] ||
+                     (a.tag == b.tag && (a.tag == MR_V_NULL || mr_str_eq(mr_value_str(a), mr_value_str(b)))));
         if (!same)
-            fail_msg("seed %llu, key %d: %.*s one by one, %.*s together", (unsigned long long)seed, key, (int)a.len, a.len ? a.ptr : "", (int)b.len,
-                     b.len ? b.ptr : "");
+            fail_msg("seed %llu, key %d: %.*s one by one, %.*s together", (unsigned long long)seed, key,
+                     (int)a.len, a.len ? a.ptr : "", (int)b.len, b.len ? b.ptr : "");
     }
     mr_arena_destroy(ar);
 }

@@ -35,7 +35,9 @@ static struct mr_step step(const char *text)
 {
     const char *equal = strchr(text, '=');
     const char *end = equal != NULL ? equal : text + strlen(text);
-    struct mr_step out = {.kind = text[0] == '+' ? MR_STEP_SET : text[0] == '-' ? MR_STEP_UNSET : MR_STEP_CUT};
+    struct mr_step out = {.kind = text[0] == '+'   ? MR_STEP_SET
+                                  : text[0] == '-' ? MR_STEP_UNSET
+                                                   : MR_STEP_CUT};
     struct mr_str *names = mr_arena_alloc(ar, (strlen(text) + 1) * sizeof *names);
 
     for (const char *at = text + 1; at < end || (at == end && out.count > 0);) {
@@ -98,8 +100,8 @@ static const char *apply(const char *have, const struct mr_patch *patch)
 static void test_a_member_is_set_where_it_stood_and_all_else_stays_as_it_was_written(void **state)
 {
     (void)state;
-    PATCHED("{ \"a\" : 1.10, \"b\":{\"c\": 1e2 ,\"d\":\"\\u00e4\\/\"}}", "{\"a\":1.10,\"b\":{\"c\":9007199254740993,\"d\":\"\\u00e4\\/\"}}",
-            "+b.c=9007199254740993");
+    PATCHED("{ \"a\" : 1.10, \"b\":{\"c\": 1e2 ,\"d\":\"\\u00e4\\/\"}}",
+            "{\"a\":1.10,\"b\":{\"c\":9007199254740993,\"d\":\"\\u00e4\\/\"}}", "+b.c=9007199254740993");
     PATCHED("{\"a\":{\"x\":[1, 2]}}", "{\"a\":{\"x\":[1, 2]},\"new\":[]}", "+new=[]");
     PATCHED("{\"a\":1}", "{\"a\":{\"b\":{\"c\":2}}}", "+a={\"b\":{\"c\":2}}");
     PATCHED("[{\"p\":1},{\"p\":2}]", "[{\"p\":1},{\"p\":20}]", "+1.p=20");
@@ -168,8 +170,8 @@ static void test_arrays_are_cut_short(void **state)
 static void test_names_may_hold_anything(void **state)
 {
     (void)state;
-    PATCHED("{\"q\\\"\\\\\":1,\"\\u00e4\":2,\"\":{\"x\":3}}",
-            "{\"q\\\"\\\\\":10,\"ä\":20,\"\":{\"x\":30}}", "+q\"\\=10", "+ä=20", "+.x=30");
+    PATCHED("{\"q\\\"\\\\\":1,\"\\u00e4\":2,\"\":{\"x\":3}}", "{\"q\\\"\\\\\":10,\"ä\":20,\"\":{\"x\":30}}",
+            "+q\"\\=10", "+ä=20", "+.x=30");
 }
 
 static void test_names_with_dots_are_found_where_there_is_no_such_path(void **state)
@@ -216,7 +218,8 @@ static void test_arrays_that_are_documents_have_their_elements_changed(void **st
 {
     (void)state;
     style.arrays_are_documents = true;
-    PATCHED("{\"_0\":1,\"_1\":{\"p\":2}}", "{\"_0\":1,\"_1\":{\"p\":3},\"_2\":null,\"_3\":4}", "+1.p=3", "+3=4");
+    PATCHED("{\"_0\":1,\"_1\":{\"p\":2}}", "{\"_0\":1,\"_1\":{\"p\":3},\"_2\":null,\"_3\":4}", "+1.p=3",
+            "+3=4");
     PATCHED("{\"_0\":1,\"_1\":2,\"_2\":3}", "{\"_0\":1}", "<=1");
     PATCHED("{\"_0\":1,\"_1\":2}", "{\"_0\":null,\"_1\":2}", "-0");
     PATCHED("{\"a\":1}", "{\"a\":1,\"0\":2}", "+0=2");
@@ -233,11 +236,13 @@ static void test_patches_follow_one_another(void **state)
     (void)state;
     const struct mr_patch *one = patch_of("+a.b=1", NULL), *two = patch_of("+a.c=2", "-a.b", NULL);
     struct mr_value absent = {.tag = MR_V_ABSENT};
-    struct mr_value v = mr_patch_after(mr_value_of_patch(two), mr_patch_after(mr_value_of_patch(one), absent, ar), ar);
+    struct mr_value v =
+        mr_patch_after(mr_value_of_patch(two), mr_patch_after(mr_value_of_patch(one), absent, ar), ar);
 
     assert_int_equal(mr_patch_base(mr_value_patch(v)).tag, MR_V_ABSENT);
     assert_string_equal(apply("{}", mr_value_patch(v)), "{\"a\":{\"c\":2}}");
-    v = mr_patch_after(mr_value_of_patch(two), mr_patch_after(mr_value_of_patch(one), json("{\"z\":0}"), ar), ar);
+    v = mr_patch_after(mr_value_of_patch(two), mr_patch_after(mr_value_of_patch(one), json("{\"z\":0}"), ar),
+                       ar);
     assert_int_equal(mr_patch_base(mr_value_patch(v)).tag, MR_V_JSON);
     assert_string_equal(apply("{\"z\":0}", mr_value_patch(v)), "{\"z\":0,\"a\":{\"c\":2}}");
     assert_int_equal(one->base.tag, MR_V_ABSENT); /* what others hold is not changed */
@@ -250,12 +255,16 @@ static void test_texts_take_patches_as_json(void **state)
     struct mr_error err = {0};
     const struct mr_patch *patch = patch_of("+1=2", NULL);
 
-    assert_int_equal(mr_patch_apply(patch, mr_value_text(MR_STR("[1]")), MR_TYPE(MR_T_TEXT), ar, &out, &err), MR_OK);
+    assert_int_equal(mr_patch_apply(patch, mr_value_text(MR_STR("[1]")), MR_TYPE(MR_T_TEXT), ar, &out, &err),
+                     MR_OK);
     assert_int_equal(out.tag, MR_V_TEXT);
     assert_true(mr_str_eq_z(mr_value_str(out), "[1,2]"));
-    const char *const broken[] = {"no JSON", "[1", "[1,]", "{\"a\"}", "{\"a\":1,}", "\"\\x\"", "01", "1.", "[1]]", "\"", "", "tru", "{1:2}", "-"};
+    const char *const broken[] = {"no JSON", "[1",   "[1,]", "{\"a\"}", "{\"a\":1,}", "\"\\x\"", "01",
+                                  "1.",      "[1]]", "\"",   "",        "tru",        "{1:2}",   "-"};
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
-        assert_int_equal(mr_patch_apply(patch, mr_value_text(mr_str_z(broken[i])), MR_TYPE(MR_T_TEXT), ar, &out, &err), MR_E_DATA);
+        assert_int_equal(
+            mr_patch_apply(patch, mr_value_text(mr_str_z(broken[i])), MR_TYPE(MR_T_TEXT), ar, &out, &err),
+            MR_E_DATA);
         assert_string_equal(err.code, "unsupported");
     }
     assert_int_equal(mr_patch_apply(patch, mr_value_int(1), MR_TYPE(MR_T_INT64), ar, &out, &err), MR_E_DATA);
@@ -272,7 +281,8 @@ static struct mr_step item_step(const char *text, struct mr_value item)
     return out;
 }
 
-static enum mr_status on_array(struct mr_value have, struct mr_type element, const struct mr_step *steps, size_t count, struct mr_buf *out)
+static enum mr_status on_array(struct mr_value have, struct mr_type element, const struct mr_step *steps,
+                               size_t count, struct mr_buf *out)
 {
     struct mr_patch patch = {.steps = steps, .count = count, .style = style};
     struct mr_value made = {0};
@@ -298,14 +308,18 @@ static void test_arrays_of_scalars_take_elements(void **state)
 {
     (void)state;
     struct mr_buf out = MR_BUF_INIT(1000);
-    struct mr_step set[] = {item_step("+1=5", mr_value_int(5)), item_step("+4=6", mr_value_int(6)), step("-0")};
+    struct mr_step set[] = {item_step("+1=5", mr_value_int(5)), item_step("+4=6", mr_value_int(6)),
+                            step("-0")};
 
-    assert_int_equal(on_array(json("[\"1\",\"2\",\"9007199254740993\"]"), MR_TYPE(MR_T_INT64), set, 3, &out), MR_OK);
+    assert_int_equal(on_array(json("[\"1\",\"2\",\"9007199254740993\"]"), MR_TYPE(MR_T_INT64), set, 3, &out),
+                     MR_OK);
     assert_string_equal(mr_buf_z(&out), "null,5,9007199254740993,null,6");
     assert_int_equal(on_array(json("[\"0.5\",null]"), MR_TYPE(MR_T_FLOAT64), set, 1, &out), MR_OK);
     assert_string_equal(mr_buf_z(&out), "0.5,5");
     struct mr_step time = item_step("+0=1", mr_value_time(MR_V_TIMESTAMPTZ, 0));
-    assert_int_equal(on_array(json("[\"2020-01-02T03:04:05.25Z\",\"2021-01-01T00:00:00Z\"]"), MR_TYPE(MR_T_TIMESTAMPTZ), &time, 1, &out), MR_OK);
+    assert_int_equal(on_array(json("[\"2020-01-02T03:04:05.25Z\",\"2021-01-01T00:00:00Z\"]"),
+                              MR_TYPE(MR_T_TIMESTAMPTZ), &time, 1, &out),
+                     MR_OK);
     assert_string_equal(mr_buf_z(&out), "\"1970-01-01T00:00:00Z\",\"2021-01-01T00:00:00Z\"");
     struct mr_step size = step("<=1");
     assert_int_equal(on_array(json("[\"a\",\"b\"]"), MR_TYPE(MR_T_TEXT), &size, 1, &out), MR_OK);
@@ -321,8 +335,10 @@ static void test_arrays_of_scalars_refuse_what_cannot_be_in_them(void **state)
 {
     (void)state;
     struct mr_buf out = MR_BUF_INIT(1000);
-    struct mr_step text = item_step("+0=\"x\"", mr_value_text(MR_STR("x"))), document = step("+0={}"), deep = item_step("+0.a=1", mr_value_int(1));
-    struct mr_step number = item_step("+0=1", mr_value_int(1)), far = item_step("+99999999=1", mr_value_int(1));
+    struct mr_step text = item_step("+0=\"x\"", mr_value_text(MR_STR("x"))), document = step("+0={}"),
+                   deep = item_step("+0.a=1", mr_value_int(1));
+    struct mr_step number = item_step("+0=1", mr_value_int(1)),
+                   far = item_step("+99999999=1", mr_value_int(1));
 
     assert_int_equal(on_array(json("[]"), MR_TYPE(MR_T_INT64), &text, 1, &out), MR_E_DATA);
     assert_string_equal(mr_buf_z(&out), "type_conflict");
@@ -385,7 +401,9 @@ static void test_many_steps_on_a_large_document_are_quick(void **state)
     }
     struct mr_value out = {0};
     struct mr_error err = {0};
-    assert_int_equal(mr_patch_apply(&patch, mr_value_bytes(MR_V_JSON, mr_buf_str(&text)), MR_TYPE(MR_T_JSON), ar, &out, &err), MR_OK);
+    assert_int_equal(mr_patch_apply(&patch, mr_value_bytes(MR_V_JSON, mr_buf_str(&text)), MR_TYPE(MR_T_JSON),
+                                    ar, &out, &err),
+                     MR_OK);
     mr_buf_free(&text);
 }
 
@@ -393,7 +411,8 @@ static void test_many_steps_on_a_large_document_are_quick(void **state)
 static void test_steps_together_are_steps_one_by_one(void **state)
 {
     (void)state;
-    static const char *const paths[] = {"a", "b", "a.x", "a.y.z", "0", "1", "l.0", "l.1", "l.1.p", "l.3", "l", "a.0"};
+    static const char *const paths[] = {"a",   "b",   "a.x",   "a.y.z", "0", "1",
+                                        "l.0", "l.1", "l.1.p", "l.3",   "l", "a.0"};
     static const char *const values[] = {"1", "null", "{}", "[]", "\"t\"", "{\"x\":[1,2]}", "[{\"p\":1},2]"};
     uint64_t seed = 88172645463325252u;
 
@@ -406,9 +425,10 @@ static void test_steps_together_are_steps_one_by_one(void **state)
             seed ^= seed << 17;
             const char *path = paths[seed % 12];
             unsigned kind = seed >> 8 & 7;
-            struct mr_str text = kind < 5 ? mr_arena_printf(ar, "+%s=%s%c", path, values[(seed >> 16) % 7], 0) :
-                                 kind < 7 ? mr_arena_printf(ar, "-%s%c", path, 0) :
-                                            mr_arena_printf(ar, "<%s=%u%c", path, (unsigned)(seed >> 20 & 3), 0);
+            struct mr_str text = kind < 5 ? mr_arena_printf(ar, "+%s=%s%c", path, values[(seed >> 16) % 7], 0)
+                                 : kind < 7
+                                     ? mr_arena_printf(ar, "-%s%c", path, 0)
+                                     : mr_arena_printf(ar, "<%s=%u%c", path, (unsigned)(seed >> 20 & 3), 0);
             steps[i] = step(text.ptr);
             struct mr_patch one = {.steps = &steps[i], .count = 1, .style = style};
             if (alone[0] == '{' || alone[0] == '[')

@@ -6,8 +6,8 @@ static bool is_asked(const struct mr_table *tbl, const struct mr_value *cells, s
     return !tbl->columns[i].is_key && mr_my_is_set(cells[i]);
 }
 
-enum mr_status mr_my_read_row(struct mr_sink *sink, const struct mr_table *tbl, const struct mr_value *cells, struct mr_arena *ar,
-                              struct mr_value *out, bool *found, struct mr_error *err)
+enum mr_status mr_my_read_row(struct mr_sink *sink, const struct mr_table *tbl, const struct mr_value *cells,
+                              struct mr_arena *ar, struct mr_value *out, bool *found, struct mr_error *err)
 {
     struct mr_row row = {.kind = MR_ROW_UPSERT, .cells = cells};
     struct mr_table_batch batch = {.tbl = tbl, .rows = &row, .row_count = 1};

@@ -10,8 +10,9 @@ struct params {
 };
 
 /* Values move while the buffer grows: until all are in, `values` are counted from its beginning. */
-static enum mr_status bind(struct mr_pg *pg, const struct mr_pg_shape *shape, const struct mr_pg_param *list, size_t count,
-                           const struct mr_value *cells, struct mr_arena *ar, struct params *to, struct mr_error *err)
+static enum mr_status bind(struct mr_pg *pg, const struct mr_pg_shape *shape, const struct mr_pg_param *list,
+                           size_t count, const struct mr_value *cells, struct mr_arena *ar, struct params *to,
+                           struct mr_error *err)
 {
     size_t *starts = mr_arena_alloc(ar, (count + 1) * sizeof(*starts));
 
@@ -33,7 +34,8 @@ static enum mr_status bind(struct mr_pg *pg, const struct mr_pg_shape *shape, co
     return MR_OK;
 }
 
-static void take(const PGresult *res, const struct mr_table *tbl, const struct mr_value *cells, struct mr_arena *ar, struct mr_value *out)
+static void take(const PGresult *res, const struct mr_table *tbl, const struct mr_value *cells,
+                 struct mr_arena *ar, struct mr_value *out)
 {
     int field = 0;
 
@@ -42,13 +44,16 @@ static void take(const PGresult *res, const struct mr_table *tbl, const struct m
             continue;
         struct mr_str text = mr_str_of(PQgetvalue(res, 0, field), (size_t)PQgetlength(res, 0, field));
         bool is_text = tbl->columns[i].type.kind == MR_T_TEXT;
-        out[i] = PQgetisnull(res, 0, field) ? mr_value_null() : mr_value_bytes(is_text ? MR_V_TEXT : MR_V_JSON, mr_arena_copy(ar, text));
+        out[i] = PQgetisnull(res, 0, field)
+                     ? mr_value_null()
+                     : mr_value_bytes(is_text ? MR_V_TEXT : MR_V_JSON, mr_arena_copy(ar, text));
         field++;
     }
 }
 
-static enum mr_status read_row(struct mr_pg *pg, const struct mr_table *tbl, const struct mr_pg_shape *shape, const struct mr_value *cells,
-                               struct params *bound, struct mr_arena *ar, struct mr_value *out, bool *found, struct mr_error *err)
+static enum mr_status read_row(struct mr_pg *pg, const struct mr_table *tbl, const struct mr_pg_shape *shape,
+                               const struct mr_value *cells, struct params *bound, struct mr_arena *ar,
+                               struct mr_value *out, bool *found, struct mr_error *err)
 {
     struct mr_pg_param *list = mr_arena_alloc(ar, (2 * tbl->column_count + 1) * sizeof(*list));
     struct mr_pg_spec spec = {.shape = shape, .kind = MR_PG_READ, .cells = cells, .group = -1};
@@ -59,7 +64,8 @@ static enum mr_status read_row(struct mr_pg *pg, const struct mr_table *tbl, con
     (void)mr_pg_statement(&spec, &pg->sql, list, &count);
     MR_TRY(mr_pg_sql(pg, &sql_z, err));
     MR_TRY(bind(pg, shape, list, count, cells, ar, bound, err));
-    MR_PG_RESULT res = PQexecParams(pg->conn, sql_z, (int)count, bound->types, bound->values, bound->lengths, bound->formats, 0);
+    MR_PG_RESULT res = PQexecParams(pg->conn, sql_z, (int)count, bound->types, bound->values, bound->lengths,
+                                    bound->formats, 0);
     if (PQresultStatus(res) != PGRES_TUPLES_OK)
         return mr_pg_fail(pg, res, "cannot read a row", err);
     *found = PQntuples(res) > 0;
@@ -68,8 +74,8 @@ static enum mr_status read_row(struct mr_pg *pg, const struct mr_table *tbl, con
     return MR_OK;
 }
 
-enum mr_status mr_pg_read_row(struct mr_sink *sink, const struct mr_table *tbl, const struct mr_value *cells, struct mr_arena *ar,
-                              struct mr_value *out, bool *found, struct mr_error *err)
+enum mr_status mr_pg_read_row(struct mr_sink *sink, const struct mr_table *tbl, const struct mr_value *cells,
+                              struct mr_arena *ar, struct mr_value *out, bool *found, struct mr_error *err)
 {
     struct mr_pg *pg = mr_pg_of(sink);
     struct params bound = {.data = MR_BUF_INIT(MR_PG_MAX_VALUE)};
