@@ -142,6 +142,8 @@ static enum mr_status read_items(struct mr_value have, struct mr_type element, s
 
     if (have.tag == MR_V_NULL)
         return MR_OK;
+    if (have.tag == MR_V_JSON && !mr_json_text_is_valid(mr_value_str(have)))
+        return no_array("the target's array cannot be read", err);
     if (have.tag == MR_V_JSON &&
         !mr_array_of_json(have, mr_type_array_of(MR_TYPE(MR_T_TEXT)), list->ar, &read))
         return no_array("the target's array cannot be read", err);
