@@ -7,10 +7,11 @@
  *   delete      the new row; what it   the new cells, all      delete
  *               does not know is NULL  others NULL
  *
- * which is what applying them one by one gives. */
+ * which is what applying them one by one gives. A cell that is a patch comes behind what the cell was. */
 #include "fold.h"
 
 #include <millrace/base/hash.h>
+#include <millrace/model/patch.h>
 
 static bool is_keep(struct mr_value v)
 {
@@ -74,9 +75,13 @@ static void merge_upsert(struct mr_entry *have, const struct mr_entry *e, struct
         for (uint32_t i = 0; i < count; i++)
             cells[i] = mr_entry_cell(e, i);
     }
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        struct mr_value before = was_deleted ? mr_value_null() : mr_entry_cell(have, i);
         if (is_keep(cells[i]))
-            cells[i] = was_deleted ? mr_value_null() : mr_entry_cell(have, i);
+            cells[i] = before;
+        else if (cells[i].tag == MR_V_PATCH)
+            cells[i] = mr_patch_after(cells[i], before, ar);
+    }
     have->full = e->full || was_deleted || have->full;
     have->is_new = have->is_new && !was_deleted;
     have->kind = MR_ROW_UPSERT;

@@ -8,6 +8,7 @@
 #include <millrace/base/utf8.h>
 
 #include "lane.h"
+#include "patches.h"
 #include "positions.h"
 
 #define DELETED_PATH MR_OWN_PATH("__deleted")
@@ -76,13 +77,30 @@ static void put(struct build *b, uint32_t column, bool is_key, struct mr_value v
     in->judged[in->judged_count++] = (struct mr_judged){column, is_key, value};
 }
 
+/* An update within a column needs a row that can be found, and a column that does not find it. */
+static bool may_patch(struct build *b, const struct mr_field *field, bool is_key)
+{
+    if (!b->keyless && !is_key)
+        return true;
+    mr_fail_data(b->err, MR_CODE_UNSUPPORTED, "%.*s: an update within \"%.*s\" cannot be applied: %s", MR_STR_FMT(b->rel->source_name),
+                 MR_STR_FMT(field->path), is_key ? "it changes a part of the key" : "the table has no key");
+    mr_error_field(b->err, field->path.ptr, field->path.len);
+    b->outcome = MR_ROW_DEAD;
+    return false;
+}
+
 /* Judge one field; false: b->outcome tells how the row ends. */
 static bool judge(struct build *b, const struct mr_field *field, size_t hint, bool is_key)
 {
     uint32_t column = 0;
     int nulled = -1;
     struct mr_value value = {0};
-    switch (mr_tracker_field(b->rel->tk, field, hint, is_key, b->batch->ar, &column, &nulled, &value, b->err)) {
+    bool is_patch = field->value.tag == MR_V_PATCH;
+    if (is_patch && !may_patch(b, field, is_key))
+        return false;
+    enum mr_verdict verdict = is_patch ? mr_patches_judge(b->rel->tk, field, hint, b->batch->ar, &column, &value, b->err) :
+                                         mr_tracker_field(b->rel->tk, field, hint, is_key, b->batch->ar, &column, &nulled, &value, b->err);
+    switch (verdict) {
     case MR_VERDICT_OK:
         put(b, column, is_key, value);
         if (nulled >= 0)
@@ -463,7 +481,7 @@ static bool build_old_key(struct build *b, size_t start, struct mr_entry *e)
 static bool leaves_something(const struct build *b, const struct mr_entry *e)
 {
     for (uint32_t i = 0; i < e->cell_count; i++)
-        if (e->cells[i].tag <= MR_V_UNAVAILABLE && !mr_tracker_column(b->rel->tk, i)->is_key)
+        if ((e->cells[i].tag <= MR_V_UNAVAILABLE || e->cells[i].tag == MR_V_PATCH) && !mr_tracker_column(b->rel->tk, i)->is_key)
             return true;
     return false;
 }
@@ -707,13 +725,15 @@ static bool build(struct build *b)
     return build_upsert(b, false);
 }
 
-/* An update by positions in arrays becomes one of columns. */
+/* An update by positions in arrays becomes one of columns, one of what lies within columns a patch of them. */
 static bool place_positions(struct build *b, const struct mr_change *ev)
 {
-    if (!ev->has_positions)
+    if (!ev->has_positions && ev->parts.count == 0)
         return true;
     struct mr_change *placed = mr_arena_alloc(b->batch->ar, sizeof *placed);
-    if (mr_positions_resolve(b->rel->tk, ev, b->batch->ar, placed, b->err) != MR_OK) {
+    enum mr_status status = ev->has_positions ? mr_positions_resolve(b->rel->tk, ev, b->batch->ar, placed, b->err) :
+                                                mr_patches_place(b->rel->tk, b->in->cfg, ev, b->batch->ar, placed, b->err);
+    if (status != MR_OK) {
         b->outcome = MR_ROW_DEAD;
         return false;
     }

@@ -3,6 +3,7 @@
 #ifndef MILLRACE_MODEL_CHANGE_H
 #define MILLRACE_MODEL_CHANGE_H
 
+#include <millrace/model/patch.h>
 #include <millrace/model/record.h>
 #include <millrace/model/value.h>
 
@@ -46,6 +47,9 @@ struct mr_field {
     struct mr_value value;
 };
 
+/* A document whose own path is longer is not taken apart when documents are flattened: it is one JSON field. */
+#define MR_FLATTEN_MAX_PATH ((size_t)1024)
+
 struct mr_fields {
     const struct mr_field *items;
     size_t count;
@@ -55,6 +59,22 @@ struct mr_fields {
 struct mr_relation {
     struct mr_str database;
     struct mr_str table;
+};
+
+/* A partial update of what lies within a field. Which column holds the field, and how much of the path that column is, the engine finds out. */
+struct mr_part {
+    struct mr_step step;      /* names from the top of the document on */
+    uint8_t json_flags;       /* SET: MR_TEXT_… bits of all strings of step.json */
+    struct mr_type item_type; /* SET: declared type of step.item, as in mr_field */
+    bool may_be_columns;      /* documents are flattened, so that the path may lead to columns: `path`, and `fields` below it */
+    struct mr_str path;       /* the whole path, if `may_be_columns`; else the path of a field whose name has dots */
+    struct mr_fields fields;  /* SET: the value as fields, at and below `path` */
+};
+
+struct mr_part_list {
+    const struct mr_part *items;
+    size_t count;
+    struct mr_patch_style style;
 };
 
 struct mr_change {
@@ -78,6 +98,7 @@ struct mr_change {
     struct mr_fields removed;     /* UPSERT partial: paths that are gone: this column and all below it become NULL;
                                      only `path` counts. Goes before `after`: a document set as a whole has its path here
                                      and its members there */
+    struct mr_part_list parts;        /* UPSERT partial: to be applied in this order, after `removed` and `after` */
     struct mr_str key_text;       /* the record key as canonical JSON (schema wrapper removed), if asked for */
     struct mr_str statement;      /* CONTROL SCHEMA_CHANGE: the DDL text, whole; names in it that have no database belong to
                                      `statement_db` */
