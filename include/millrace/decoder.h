@@ -17,7 +17,8 @@ struct mr_topic_facts {
     bool dirty;          /* set by the decoders when they change anything above */
 };
 
-/* Called for every change, in order. Everything it points to lives in the arena or the record. */
+/* Called for every change, in order. The change itself is there for the call only, whoever wants it keeps a copy; everything it points to lives
+ * in the arena or the record. */
 typedef enum mr_status (*mr_emit_fn)(void *ctx, const struct mr_change *ev, struct mr_error *err);
 
 struct mr_source_types; /* the decoders' own: columns of source tables, as schema topics tell them */
@@ -39,6 +40,9 @@ struct mr_decoder_ops {
     void (*use_types)(struct mr_decoder *dec, struct mr_source_types *types); /* shared by all decoders of a set; outlives them */
     enum mr_status (*flush)(struct mr_decoder *dec, struct mr_arena *ar, mr_emit_fn emit, void *ctx,
                             struct mr_error *err);
+    /* The first record of the partition, from behind position `after`, that waits for a later record when everything up to `position` has been
+     * decoded: its position; 0 = none. No position from there on may then be stored. Must depend on positions alone: records may be decoded again. */
+    int64_t (*waits)(const struct mr_decoder *dec, const struct mr_partition *part, int64_t position, int64_t after);
 };
 
 /* Every format, NULL at the end (src/decode/registry.c). */
@@ -55,6 +59,21 @@ enum mr_status mr_decoder_set_create(const struct mr_config *cfg, struct mr_deco
 enum mr_status mr_decoder_set_decode(struct mr_decoder_set *set, const struct mr_record *rec,
                                      struct mr_topic_facts *facts, struct mr_arena *ar,
                                      mr_emit_fn emit, void *ctx, struct mr_error *err) MR_MUST_CHECK;
+
+/* What detection makes of a record by itself, whatever the topic's choice is: for a person who wants to know why. */
+struct mr_guess {
+    const char *format_z;   /* NULL: the record tells nothing of rows (a tombstone, a control message) */
+    bool is_sure;           /* false: nothing in the message tells, the format is the last resort */
+    const char *configured_z; /* the format that the configuration sets for its topic; NULL = auto */
+    struct mr_str why;      /* the signs, in words; ends in MR_GUESS_VAGUE where other messages may say more */
+};
+#define MR_GUESS_VAGUE "this message does not tell"
+/* Errors as mr_decoder_set_decode. Texts live in `ar`. */
+enum mr_status mr_decoder_set_guess(struct mr_decoder_set *set, const struct mr_record *rec, struct mr_arena *ar,
+                                    struct mr_guess *out, struct mr_error *err) MR_MUST_CHECK;
+
+/* The first record of the partition that waits for a later one; 0 = none (mr_decoder_ops.waits). */
+int64_t mr_decoder_set_waits(const struct mr_decoder_set *set, const struct mr_partition *part, int64_t position, int64_t after);
 void mr_decoder_set_destroy(struct mr_decoder_set *set);
 
 /* ---- Types of the source's columns ---- */

@@ -19,10 +19,13 @@ static enum mr_status unknown_key(const struct walk *wk, struct mr_str key, cons
 {
     struct mr_buf scratch = MR_BUF_INIT(MR_CONFIG_MAX_KEY);
     const char *near = mr_option_nearest(key, &scratch);
+    const char *name_z, *advice_z;
     enum mr_status status;
     int len = (int)(key.len < 200 ? key.len : 200);
 
-    if (near)
+    if (mr_unwrap_advice(key, &name_z, &advice_z))
+        status = mr_node_fail(at, wk->origin, err, "%s is an option of Debezium's transforms that does not exist here: %s", name_z, advice_z);
+    else if (near)
         status = mr_node_fail(at, wk->origin, err, "unknown key \"%.*s\"; did you mean \"%s\"?", len, key.ptr,
                               near);
     else
@@ -224,6 +227,9 @@ static enum mr_status walk_node(const struct walk *wk, struct mr_str prefix, str
 
     bool is_group = mr_option_is_group(prefix);
     if (is_group && !opt && node->raw)
+        MR_TRY(mr_node_resolve(node, wk->origin, wk->ar, true, &node, err));
+    bool may_be_map = opt && is_group && node->raw && node->kind == MR_NODE_SCALAR && node->text.len > 0 && node->text.ptr[0] == '{';
+    if (may_be_map) /* format={key: kafka, value: avro} */
         MR_TRY(mr_node_resolve(node, wk->origin, wk->ar, true, &node, err));
     if (!node || (is_group && !opt && mr_node_is_null(node)))
         return MR_OK; /* an empty section */

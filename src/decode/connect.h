@@ -96,6 +96,7 @@ struct mr_connect_schema {
     const struct mr_connect_schema *other; /* how values of other JSON kinds are read: a column whose type is known without its schema, so that the
                              connector's options show only in what it writes; NULL = all the same */
     const struct mr_connect_schema *items; /* ARRAY; MAP: its values, where they are known */
+    bool is_closed;       /* STRUCT: members that it does not name are no columns */
     bool renders;         /* values in it, written into a document, have another form than in the payload; connect_render.c */
     const struct mr_connect_field *fields; /* STRUCT, in the schema's order */
     uint32_t field_count;
@@ -164,6 +165,7 @@ struct mr_connect_message {
     bool is_wrapped;
     bool is_text;     /* KEY only: no JSON at all, a string converter's plain text; see `text` */
     struct mr_str text;
+    struct mr_str scalar_name; /* KEY: the column of one that is a bare scalar, where the format says; else "" */
     const struct mr_connect_schema *schema; /* NULL = none */
     struct mr_json_doc doc; /* valid until the next open of the same side */
     uint32_t root;          /* the payload's node; MR_JSON_NONE if is_null or is_text */
@@ -176,6 +178,12 @@ enum mr_status mr_connect_open(struct mr_connect *cn, enum mr_connect_side side,
                                struct mr_connect_message *out, struct mr_error *err) MR_MUST_CHECK;
 
 /* ---- Payloads to fields ---- */
+
+/* Under unwrap.array.encoding `array`: does the schema declare an array of one scalar type? And its value: ARRAY, or INVALID or UNAVAILABLE as its
+ * elements are. */
+bool mr_connect_is_array(const struct mr_connect *cn, const struct mr_connect_schema *schema);
+struct mr_value mr_connect_array(struct mr_connect *cn, const struct mr_connect_schema *schema, const struct mr_json_doc *doc,
+                                 uint32_t node, struct mr_arena *ar);
 
 /* The members of the object at `node` as fields, under `parent` ("" at the top). With a struct schema by that schema, else as plain
  * JSON. */

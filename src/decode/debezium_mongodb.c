@@ -282,6 +282,7 @@ enum mr_status mr_debezium_mongodb_decode(struct mr_debezium_mongodb *mg, const 
     ev->before = mr_field_list_get(&mev.before);
     ev->after = mr_field_list_get(&mev.after);
     ev->removed = mr_field_list_get(&mev.removed);
+    ev->has_positions = mev.has_positions;
     if (meta != NULL)
         ev->meta = *meta;
     return emit(ctx, ev, err);

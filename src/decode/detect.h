@@ -35,6 +35,9 @@ enum {
 bool mr_detect_is_canal(const struct mr_shape *shape);
 bool mr_detect_is_stripped_canal(const struct mr_shape *shape, struct mr_arena *ar);
 bool mr_detect_is_maxwell(const struct mr_shape *shape, struct mr_arena *ar);
+bool mr_detect_is_shareplex(const struct mr_shape *shape);
+/* By the message's key, or in a file by a line that has one. */
+bool mr_detect_is_prostore(struct mr_connect *cn, const struct mr_record *rec, const struct mr_shape *shape, struct mr_arena *ar);
 /* Has the record a header of Debezium's? Then its members prove nothing about other producers. */
 bool mr_detect_has_debezium_header(const struct mr_record *rec);
 
@@ -44,5 +47,9 @@ bool mr_detect_is_text(const struct mr_record *rec);
 /* The producer of an object that is not Debezium's, by its members; NULL if none of those we know by name. */
 const char *mr_detect_foreign(struct mr_connect *cn, const struct mr_record *rec,
                               const struct mr_shape *shape, struct mr_arena *ar);
+
+/* The signs by which a record was taken for a format, in words; NULL for one that tells nothing of rows. */
+struct mr_str mr_detect_explain(struct mr_connect *cn, const struct mr_record *rec, const char *format_z, bool is_sure,
+                                struct mr_arena *ar);
 
 #endif

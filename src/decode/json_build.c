@@ -35,7 +35,8 @@ static struct mr_json_node *push(struct mr_json_build *b, enum mr_json_kind kind
 {
     b->nodes = mr_xgrow(b->nodes, &b->cap, b->count + 1, sizeof(*b->nodes));
     struct mr_json_node *n = &b->nodes[b->count++];
-    *n = (struct mr_json_node){.kind = (uint8_t)kind, .next = (uint32_t)b->count, .offset = (uint32_t)b->text.len};
+    *n = (struct mr_json_node){
+        .kind = (uint8_t)kind, .next = (uint32_t)b->count, .offset = (uint32_t)b->text.len};
     return n;
 }
 
@@ -123,6 +124,27 @@ void mr_json_build_name(struct mr_json_build *b, struct mr_str name)
     mr_buf_append_char(&b->text, ':');
 }
 
+/* A text that is escaped already. */
+static void copy_quoted(struct mr_json_build *b, const struct mr_json_doc *doc,
+                        const struct mr_json_node *from, bool is_name)
+{
+    if (is_full(b))
+        return;
+    if (!is_name)
+        before_value(b);
+    else if (b->nodes[b->open[b->depth - 1]].count++ != 0)
+        mr_buf_append_char(&b->text, ',');
+    struct mr_json_node *n = push(b, MR_J_STRING);
+    n->flags = from->flags;
+    mr_buf_append_char(&b->text, '"');
+    n->offset = (uint32_t)b->text.len;
+    n->len = from->len;
+    mr_buf_append(&b->text, doc->text.ptr + from->offset, from->len);
+    mr_buf_append_char(&b->text, '"');
+    if (is_name)
+        mr_buf_append_char(&b->text, ':');
+}
+
 static void plain(struct mr_json_build *b, enum mr_json_kind kind, struct mr_str text)
 {
     if (is_full(b))
@@ -177,24 +199,33 @@ void mr_json_build_number(struct mr_json_build *b, struct mr_str digits)
     }
 }
 
+/* 1.0, not 1: a float that is whole is no integer in a document. */
+static void floating(struct mr_json_build *b, char text[40], size_t len, bool is_finite)
+{
+    if (!is_finite) {
+        mr_json_build_string(b, mr_str_of(text, len), 0);
+        return;
+    }
+    bool is_whole = true;
+    for (size_t i = 0; i < len; i++)
+        is_whole = is_whole && text[i] != '.' && text[i] != 'e' && text[i] != 'E';
+    if (is_whole) {
+        text[len++] = '.';
+        text[len++] = '0';
+    }
+    mr_json_build_number(b, mr_str_of(text, len));
+}
+
 void mr_json_build_double(struct mr_json_build *b, double v)
 {
-    char text[32];
-    struct mr_str s = mr_str_of(text, mr_double_text(v, text));
-    if (isfinite(v))
-        mr_json_build_number(b, s);
-    else
-        mr_json_build_string(b, s, 0);
+    char text[40];
+    floating(b, text, mr_double_text(v, text), isfinite(v));
 }
 
 void mr_json_build_float(struct mr_json_build *b, float v)
 {
-    char text[32];
-    struct mr_str s = mr_str_of(text, mr_float_text(v, text));
-    if (isfinite(v))
-        mr_json_build_number(b, s);
-    else
-        mr_json_build_string(b, s, 0);
+    char text[40];
+    floating(b, text, mr_float_text(v, text), isfinite(v));
 }
 
 void mr_json_build_string(struct mr_json_build *b, struct mr_str s, unsigned text_flags)
@@ -217,6 +248,41 @@ void mr_json_build_base64(struct mr_json_build *b, struct mr_str bytes)
     mr_base64_append(&b->text, bytes);
     n->len = (uint32_t)b->text.len - n->offset;
     mr_buf_append_char(&b->text, '"');
+}
+
+/* Iterative: the nodes of the other document stand in the order of its text. */
+void mr_json_build_copy(struct mr_json_build *b, const struct mr_json_doc *doc, uint32_t node)
+{
+    uint32_t ends[MR_JSON_BUILD_DEPTH], depth = 0;
+    bool is_object[MR_JSON_BUILD_DEPTH];
+    uint32_t end = doc->nodes[node].next, n = node;
+    for (;;) {
+        while (depth > 0 && n == ends[depth - 1]) {
+            mr_json_build_close(b);
+            depth--;
+        }
+        if (n >= end || is_full(b))
+            return;
+        const struct mr_json_node *from = &doc->nodes[n];
+        if (depth > 0 && is_object[depth - 1]) {
+            copy_quoted(b, doc, from, true);
+            from = &doc->nodes[++n];
+        }
+        if (from->kind == MR_J_ARRAY || from->kind == MR_J_OBJECT) {
+            mr_json_build_open(b, (enum mr_json_kind)from->kind);
+            if (is_full(b))
+                return;
+            is_object[depth] = from->kind == MR_J_OBJECT;
+            ends[depth++] = from->next;
+        } else if (from->kind == MR_J_STRING) {
+            copy_quoted(b, doc, from, false);
+        } else {
+            plain(b, (enum mr_json_kind)from->kind, mr_json_raw(doc, n));
+            if (!is_full(b))
+                b->nodes[b->count - 1].flags = from->flags;
+        }
+        n++;
+    }
 }
 
 enum mr_status mr_json_build_finish(struct mr_json_build *b, struct mr_arena *ar, struct mr_json_doc *out,

@@ -9,8 +9,7 @@
 /* A logical router writes it into keys; it is no column of the table. */
 static const struct mr_str router_member = {"__dbz__physicalTableIdentifier", 30};
 
-/* The last two parts of a topic, as the names that templates fall back on. */
-static struct mr_relation relation_of_topic(struct mr_str topic)
+struct mr_relation mr_relation_of_topic(struct mr_str topic)
 {
     struct mr_relation rel = {MR_STR(""), topic};
     ptrdiff_t dot = mr_str_rfind(topic, '.');
@@ -25,14 +24,14 @@ static struct mr_relation relation_of_topic(struct mr_str topic)
 
 /* Column of a key that is a bare scalar: the table's own setting if it names one column, else `key`. */
 static struct mr_str scalar_path(const struct mr_config *cfg, const struct mr_record *rec,
-                                 const struct mr_key_rule *rule)
+                                 const struct mr_connect_message *key, const struct mr_key_rule *rule)
 {
-    struct mr_relation rel = rule->relation.table.len != 0 ? rule->relation : relation_of_topic(rec->topic);
+    struct mr_relation rel = rule->relation.table.len != 0 ? rule->relation : mr_relation_of_topic(rec->topic);
     struct mr_table_settings settings;
     mr_config_table(cfg, rel.database, rel.table, &settings);
     if (settings.key_mode == MR_KEY_FIELDS && settings.key_fields.count == 1)
         return mr_str_z(settings.key_fields.items[0]);
-    return MR_STR("key");
+    return key->scalar_name.len != 0 ? key->scalar_name : MR_STR("key");
 }
 
 uint32_t mr_key_single_id(const struct mr_connect_message *key)
@@ -74,13 +73,13 @@ enum mr_status mr_key_fields(struct mr_connect *cn, const struct mr_record *rec,
     if (key->is_text) {
         struct mr_value v = mr_value_text(key->text);
         v.flags = (uint8_t)mr_utf8_check(key->text);
-        mr_field_add(&list, ar, scalar_path(cn->cfg, rec, rule), MR_TYPE(MR_T_NONE), v);
+        mr_field_add(&list, ar, scalar_path(cn->cfg, rec, key, rule), MR_TYPE(MR_T_NONE), v);
     } else if (mr_json_is(&key->doc, key->root, MR_J_OBJECT)) {
         object_fields(cn, key, rule, ar, &list);
     } else if (mr_json_is(&key->doc, key->root, MR_J_ARRAY)) {
         return mr_fail_data(err, MR_CODE_NO_KEY, "the message's key is a JSON array, no set of columns");
     } else {
-        mr_connect_member(cn, key->schema, &key->doc, key->root, scalar_path(cn->cfg, rec, rule), ar,
+        mr_connect_member(cn, key->schema, &key->doc, key->root, scalar_path(cn->cfg, rec, key, rule), ar,
                           &list);
     }
     *out = mr_field_list_get(&list);
@@ -161,6 +160,8 @@ static bool same_value(struct mr_value a, struct mr_value b)
     case MR_V_BITS:
     case MR_V_JSON:
         return mr_str_eq(mr_value_str(a), mr_value_str(b));
+    case MR_V_ARRAY:
+        return mr_str_eq(mr_value_array(a)->json, mr_value_array(b)->json);
     case MR_V_BOOL:
     case MR_V_INT:
     case MR_V_DATE:
@@ -218,6 +219,32 @@ static struct mr_fields key_of_image(struct mr_arena *ar, struct mr_fields field
 void mr_key_follow_image(struct mr_arena *ar, struct mr_change *ev, const struct mr_fields *image)
 {
     ev->key = key_of_image(ar, ev->key, image);
+}
+
+/* Is `whole` what the negative number `wrapped` was before it had to fit into 64 bits with a sign? */
+static bool is_unwrapped(struct mr_value wrapped, struct mr_value whole)
+{
+    char text[24];
+    if (wrapped.tag != MR_V_INT || wrapped.i >= 0 || whole.tag != MR_V_NUMBER)
+        return false;
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)wrapped.i);
+    return mr_str_eq_z(mr_value_str(whole), text);
+}
+
+void mr_key_unwrap(struct mr_arena *ar, struct mr_change *ev)
+{
+    struct mr_field *key = NULL;
+    for (size_t i = 0; i < ev->key.count; i++) {
+        const struct mr_field *a = find(&ev->after, ev->key.items[i].path, i);
+        if (a == NULL || !is_unwrapped(ev->key.items[i].value, a->value))
+            continue;
+        if (key == NULL) {
+            key = mr_arena_alloc(ar, ev->key.count * sizeof(*key));
+            memcpy(key, ev->key.items, ev->key.count * sizeof(*key));
+            ev->key.items = key;
+        }
+        key[i] = *a;
+    }
 }
 
 bool mr_key_disagrees(struct mr_arena *ar, const struct mr_change *ev)

@@ -20,6 +20,7 @@ struct mr_mongodb_event {
     uint32_t envelope;
     struct mr_arena *ar;
     struct mr_field_list key, before, after, removed;
+    bool has_positions;
 };
 
 /* NONE or null. */

@@ -29,8 +29,9 @@ static bool is_position(struct mr_str segment)
 }
 
 /* Can a column stand for that name? */
-static enum mr_status check_name(const struct mr_config *cfg, struct mr_str name, struct mr_error *err)
+static enum mr_status check_name(struct mr_mongodb_event *mev, struct mr_str name, struct mr_error *err)
 {
+    const struct mr_config *cfg = mev->mg->cfg;
     ptrdiff_t dot = mr_str_find(name, '.');
 
     if (dot < 0)
@@ -43,7 +44,10 @@ static enum mr_status check_name(const struct mr_config *cfg, struct mr_str name
     while (dot >= 0) {
         rest = mr_str_of(rest.ptr + dot + 1, rest.len - (size_t)dot - 1);
         dot = mr_str_find(rest, '.');
-        if (is_position(dot < 0 ? rest : mr_str_of(rest.ptr, (size_t)dot)))
+        if (!is_position(dot < 0 ? rest : mr_str_of(rest.ptr, (size_t)dot)))
+            continue;
+        mev->has_positions = true; /* elements have columns of their own then */
+        if (cfg->array_encoding != MR_ARRAY_DOCUMENT)
             return needs_document(name, "it names a position in an array", err);
     }
     return MR_OK;
@@ -83,7 +87,7 @@ static enum mr_status read_set(struct mr_mongodb_event *mev, const struct mr_jso
         if (mr_json_is_shadowed(doc, set, n))
             continue;
         struct mr_str name = mr_json_string(doc, n, mev->ar, NULL);
-        MR_TRY(check_name(cfg, name, err));
+        MR_TRY(check_name(mev, name, err));
         struct mr_str path = update_path(name, mev->ar);
         size_t before = mev->after.count;
         mr_extjson_field(&mev->mg->ej, doc, n + 1, path, mev->ar, &mev->after);
@@ -105,8 +109,31 @@ static enum mr_status read_removed(struct mr_mongodb_event *mev, uint32_t names,
         if (!mr_json_is(doc, n, MR_J_STRING))
             return mr_fail_data(err, MR_CODE_BAD_IMAGE, "updateDescription.removedFields holds something that is no text");
         struct mr_str name = mr_json_string(doc, n, mev->ar, NULL);
-        MR_TRY(check_name(mev->mg->cfg, name, err));
+        MR_TRY(check_name(mev, name, err));
         remove_path(mev, update_path(name, mev->ar));
+    }
+    return MR_OK;
+}
+
+/* Arrays that have been cut short: where elements have columns of their own, those of the elements that are gone. */
+static enum mr_status read_truncated(struct mr_mongodb_event *mev, uint32_t arrays, struct mr_error *err)
+{
+    const struct mr_json_doc *doc = mev->doc;
+    const struct mr_config *cfg = mev->mg->cfg;
+
+    for (uint32_t n = mr_json_first(doc, arrays); n != MR_JSON_NONE; n = mr_json_next_in(doc, arrays, n)) {
+        struct mr_str field = mr_json_string(doc, MR_JSON_MEMBER(doc, n, "field"), mev->ar, NULL);
+        uint32_t size = MR_JSON_MEMBER(doc, n, "size");
+        int64_t count;
+        if (size == MR_JSON_NONE)
+            size = MR_JSON_MEMBER(doc, n, "newSize");
+        if (cfg->array_encoding != MR_ARRAY_DOCUMENT || !cfg->flatten_struct)
+            return needs_document(field, "an array is cut short", err);
+        if (size == MR_JSON_NONE || !mr_json_int64(doc, size, &count) || count < 0 || field.len == 0)
+            return mr_fail_data(err, MR_CODE_BAD_IMAGE, "updateDescription.truncatedArrays holds something without a field and a size");
+        MR_TRY(check_name(mev, field, err));
+        mev->has_positions = true;
+        mr_field_add(&mev->removed, mev->ar, update_path(field, mev->ar), MR_TYPE(MR_T_NONE), mr_value_int(count));
     }
     return MR_OK;
 }
@@ -120,11 +147,7 @@ enum mr_status mr_mongodb_read_description(struct mr_mongodb_event *mev, uint32_
         return mr_fail_data(err, MR_CODE_BAD_IMAGE, "updateDescription is no object");
     *partial = true;
 
-    uint32_t truncated = mr_json_first(doc, MR_JSON_MEMBER(doc, description, "truncatedArrays"));
-    if (truncated != MR_JSON_NONE) {
-        struct mr_str field = mr_json_string(doc, MR_JSON_MEMBER(doc, truncated, "field"), mev->ar, NULL);
-        return needs_document(field, "an array is cut short", err);
-    }
+    MR_TRY(read_truncated(mev, MR_JSON_MEMBER(doc, description, "truncatedArrays"), err));
     MR_TRY(read_removed(mev, MR_JSON_MEMBER(doc, description, "removedFields"), err));
 
     uint32_t updated = MR_JSON_MEMBER(doc, description, "updatedFields"), root;
@@ -156,7 +179,7 @@ static enum mr_status read_operators(struct mr_mongodb_event *mev, const struct 
         }
         for (uint32_t u = mr_json_first(doc, n + 1); u != MR_JSON_NONE; u = mr_json_next_in(doc, n + 1, u)) {
             struct mr_str name = mr_json_string(doc, u, mev->ar, NULL);
-            MR_TRY(check_name(mev->mg->cfg, name, err));
+            MR_TRY(check_name(mev, name, err));
             remove_path(mev, update_path(name, mev->ar));
         }
     }

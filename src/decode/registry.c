@@ -15,6 +15,9 @@ const struct mr_decoder_ops *const mr_decoders[] = {
     &mr_decoder_json,
     &mr_decoder_canal,
     &mr_decoder_maxwell,
+    &mr_decoder_dts,
+    &mr_decoder_shareplex,
+    &mr_decoder_prostore,
     NULL,
 };
 
@@ -105,6 +108,18 @@ void mr_decoder_set_destroy(struct mr_decoder_set *set)
     mr_payloads_destroy(set->payloads);
     mr_connect_destroy(set->cn);
     mr_xfree(set);
+}
+
+int64_t mr_decoder_set_waits(const struct mr_decoder_set *set, const struct mr_partition *part, int64_t position,
+                             int64_t after)
+{
+    int64_t first = 0;
+    for (size_t i = 0; i < DECODERS; i++) {
+        int64_t at = mr_decoders[i]->waits == NULL ? 0 : mr_decoders[i]->waits(set->decoders[i], part, position, after);
+        if (at != 0 && (first == 0 || at < first))
+            first = at;
+    }
+    return first;
 }
 
 /* ---- Types of the source's columns ---- */
@@ -205,25 +220,23 @@ static void log_choice(const struct mr_record *rec, size_t index, int score)
            MR_KV_Z("format", mr_decoders[index]->name), MR_KV_STR("note", note));
 }
 
-static enum mr_status detect(struct mr_decoder_set *set, const struct mr_record *rec,
-                             struct mr_topic_facts *facts, struct mr_arena *ar, size_t *index,
-                             struct mr_error *err)
+/* The decoder of a record, by itself. *is_neutral: it tells nothing of rows; Debezium's decoder knows all that is so. */
+static enum mr_status find(struct mr_decoder_set *set, const struct mr_record *rec, struct mr_arena *ar, size_t *index,
+                           int *score, bool *is_neutral, struct mr_error *err)
 {
     enum mr_detected what;
     const char *name;
-    int score;
     enum mr_status status;
+    *is_neutral = false;
     *index = DECODERS;
-    if (rec->opened == NULL && !mr_detect_is_text(rec) && (*index = ask_decoders(set, rec, ar, &score)) != DECODERS) {
-        choose(facts, *index);
-        log_choice(rec, *index, score);
+    if (rec->opened == NULL && !mr_detect_is_text(rec) && (*index = ask_decoders(set, rec, ar, score)) != DECODERS)
         return MR_OK;
-    }
     MR_TRY(mr_detect(set->cn, rec, ar, &what, &name, err));
 
     switch (what) {
     case MR_DETECT_NEUTRAL:
-        *index = 0; /* Debezium's decoder knows them all */
+        *is_neutral = true;
+        *index = 0;
         return MR_OK;
     case MR_DETECT_FOREIGN:
         status = mr_fail_data(err, MR_CODE_UNSUPPORTED, "this is a message in the format of %s", name);
@@ -236,14 +249,66 @@ static enum mr_status detect(struct mr_decoder_set *set, const struct mr_record 
         break;
     }
 
-    *index = ask_decoders(set, rec, ar, &score);
+    *index = ask_decoders(set, rec, ar, score);
     if (rec->opened != NULL && rec->opened->is_encoded)
-        *index = of_encoded(set, rec, ar, *index, &score);
+        *index = of_encoded(set, rec, ar, *index, score);
     if (*index == DECODERS)
         return mr_fail_data(err, MR_CODE_UNKNOWN_FORMAT, "the message's format cannot be told");
+    return MR_OK;
+}
+
+static enum mr_status detect(struct mr_decoder_set *set, const struct mr_record *rec, struct mr_topic_facts *facts,
+                             struct mr_arena *ar, size_t *index, struct mr_error *err)
+{
+    int score = 0;
+    bool is_neutral;
+    MR_TRY(find(set, rec, ar, index, &score, &is_neutral, err));
+    if (is_neutral)
+        return MR_OK;
     choose(facts, *index);
     log_choice(rec, *index, score);
     return MR_OK;
+}
+
+enum mr_status mr_decoder_set_guess(struct mr_decoder_set *set, const struct mr_record *rec, struct mr_arena *ar,
+                                    struct mr_guess *out, struct mr_error *err)
+{
+    struct mr_opened opened;
+    struct mr_record with = *rec;
+    size_t index, configured = index_of(mr_payloads_decoder(set->payloads, rec->topic));
+    int score = 0;
+    bool is_neutral;
+    *out = (struct mr_guess){.configured_z = configured == DECODERS ? NULL : mr_decoders[configured]->name};
+    MR_TRY(mr_payloads_open(set->payloads, rec, ar, &opened, err));
+    if (opened.has[MR_SIDE_KEY] || opened.has[MR_SIDE_VALUE])
+        with.opened = &opened;
+    MR_TRY(find(set, &with, ar, &index, &score, &is_neutral, err));
+    out->format_z = is_neutral ? NULL : mr_decoders[index]->name;
+    out->is_sure = score > MR_SNIFF_ANY_OBJECT;
+    out->why = mr_detect_explain(set->cn, &with, out->format_z, out->is_sure, ar);
+    return MR_OK;
+}
+
+/* Holds each change against its key, on its way to the engine. */
+struct holding {
+    struct mr_payloads *payloads;
+    const struct mr_record *rec;
+    struct mr_arena *ar;
+    mr_emit_fn emit;
+    void *ctx;
+};
+
+static enum mr_status emit_held(void *ctx, const struct mr_change *ev, struct mr_error *err)
+{
+    struct holding *h = ctx;
+    bool is_skipped;
+    struct mr_change *copy = mr_arena_alloc(h->ar, sizeof(*copy));
+    *copy = *ev;
+    MR_TRY(mr_payloads_hold(h->payloads, h->rec, h->ar, copy, &is_skipped, err));
+    if (is_skipped) {
+        *copy = (struct mr_change){.op = MR_OP_CONTROL, .control = MR_CONTROL_EMPTY, .source_us = INT64_MIN};
+    }
+    return h->emit(h->ctx, copy, err);
 }
 
 /* Reads the statement of a schema change, on its way to the engine: Canal, Maxwell, DTS tell its text alone. */
@@ -283,8 +348,16 @@ enum mr_status mr_decoder_set_decode(struct mr_decoder_set *set, const struct mr
         index = index_of(facts->format);
     if (index == DECODERS)
         MR_TRY(detect(set, &with, facts, ar, &index, err));
+    struct holding h = {set->payloads, rec, ar, emit, ctx};
+    /* Debezium's events and rows have rules of their own for keys that are null or differ. */
+    if (mr_decoders[index] == &mr_decoder_json && mr_payloads_key_is_explicit(set->payloads, rec->topic)) {
+        emit = emit_held;
+        ctx = &h;
+    }
     struct reading_ddl r = {set->cfg, ar, emit, ctx};
-    bool reads_ddl = set->cfg->ddl == MR_DDL_APPLY && mr_decoders[index] != &mr_decoder_debezium;
-    return mr_decoders[index]->decode(set->decoders[index], &with, facts, ar, reads_ddl ? emit_with_actions : emit,
-                                      reads_ddl ? (void *)&r : ctx, err);
+    if (set->cfg->ddl == MR_DDL_APPLY && mr_decoders[index] != &mr_decoder_debezium) {
+        emit = emit_with_actions;
+        ctx = &r;
+    }
+    return mr_decoders[index]->decode(set->decoders[index], &with, facts, ar, emit, ctx, err);
 }

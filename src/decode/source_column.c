@@ -424,6 +424,7 @@ const struct mr_connect_schema *mr_source_hand_schema(const struct mr_config *cf
     case MR_T_TEXT:
     case MR_T_TIMESTAMPTZ:
     case MR_T_UUID:
+    case MR_T_ARRAY:
         break;
     }
     return NULL;

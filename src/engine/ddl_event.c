@@ -126,7 +126,9 @@ static enum mr_status plan(struct follow *f)
 {
     struct mr_sink *sink = sink_of(f);
     f->has_step = f->was_made = false;
-    f->why = (struct mr_str){0};
+    f->why = f->act->why; /* of what was not understood */
+    if (f->act->kind == MR_SRC_NOT_UNDERSTOOD || f->rel == NULL)
+        return MR_OK; /* a whole database has no table */
     MR_TRY(
         sink->ops->describe_table(sink, f->rel->target_schema, f->rel->target_table, f->ar, &f->now, f->err));
     if (f->new_rel != NULL)
@@ -142,8 +144,6 @@ static enum mr_status plan(struct follow *f)
         plan_table(f);
         break;
     case MR_SRC_NOT_UNDERSTOOD:
-        f->why = f->act->why;
-        break;
     case MR_SRC_DESCRIBE:
         break;
     }

@@ -1,24 +1,21 @@
 /* The engine's life: connect, claim, step until the end, finish, leave. */
 #include "internal.h"
 
-#include <signal.h>
-
 #include <millrace/base/log.h>
 #include <millrace/base/mem.h>
+#include <millrace/base/stop.h>
 #include <millrace/base/time.h>
 
 #define CANCEL_WAIT_MS 3000
 
-static volatile sig_atomic_t stop_requested;
-
 void mr_engine_stop(void)
 {
-    stop_requested = 1;
+    mr_stop_request();
 }
 
 bool mr_engine_stopping(void)
 {
-    return stop_requested != 0;
+    return mr_stop_requested();
 }
 
 static void init(struct mr_engine *e, const struct mr_engine_parts *parts, struct mr_engine_stats *stats,

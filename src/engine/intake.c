@@ -225,8 +225,7 @@ static void add_headers(struct mr_record *rec, const struct mr_change *ev, struc
         mr_buf_clear(&text);
         if (!headers[i].is_null)
             mr_value_append_text(field->value, &text);
-        text.overflow = false; /* cut: it is for people */
-        headers[i].value = mr_arena_copy(ar, mr_buf_str(&text));
+        headers[i].value = text.overflow ? MR_STR("(too long)") : mr_arena_copy(ar, mr_buf_str(&text)); /* the message has it whole */
     }
     mr_buf_free(&text);
     rec->added = headers;
@@ -268,6 +267,23 @@ static void bury(struct mr_intake *in, struct mr_batch *batch, const struct mr_r
     mr_log(MR_LOG_WARN, "dead letter", MR_KV_STR("topic", topic), MR_KV_INT("partition", rec->partition),
            MR_KV_INT("offset", rec->offset), MR_KV_Z("code", err->code), MR_KV_Z("field", err->field),
            MR_KV_Z("reason", err->message));
+}
+
+/* Half of an update whose other half did not come: it has no record any more, so that the one that tells of it lends its place. */
+static void bury_lost(struct mr_intake *in, struct mr_batch *batch, const struct mr_record *rec, const struct mr_change *ev,
+                      const struct mr_part_state *part)
+{
+    struct mr_record half = *rec;
+    struct mr_error err = {0};
+    struct mr_str none = {0};
+    if (rec->position <= part->dispatched[0])
+        return;
+    half.value = ev->lost;
+    half.has_value = true;
+    (void)mr_fail_data(&err, MR_CODE_INCOMPLETE, "the row of \"%.*s\" before an update, and the row after it did not come",
+                       MR_STR_FMT(ev->relation.table));
+    mr_error_hint(&err, "what the update did to the row is unknown: load the row anew from the source");
+    bury(in, batch, &half, NULL, none, &err);
 }
 
 static void count_control(struct mr_batch *batch, const struct mr_change *ev)
@@ -325,7 +341,10 @@ static enum mr_status take_changes(struct mr_intake *in, struct mr_batch *batch,
     for (size_t i = 0; i < in->change_count; i++) {
         const struct mr_change *ev = in->changes[i];
         if (ev->op == MR_OP_CONTROL) {
-            count_control(batch, ev);
+            if (ev->lost.len > 0)
+                bury_lost(in, batch, &batch->records[index], ev, part);
+            else
+                count_control(batch, ev);
             if (ev->control == MR_CONTROL_SCHEMA_CHANGE && batch->records[index].position > part->dispatched[0])
                 *split = *split || mr_ddl_event_take(in->cfg, batch, index, ev);
             if (*split)
@@ -396,7 +415,10 @@ enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, ui
             bury(in, batch, rec, v.rel, rows, &v.first_error);
         }
         in->decided++;
-        mr_batch_touch_part(batch, part, rec->position);
+        bool waits = mr_decoder_set_waits(in->decoders, rec->part, rec->position, part->given_up) != 0;
+        mr_batch_note_wait(batch, part, index, waits);
+        if (!waits)
+            mr_batch_touch_part(batch, part, rec->position);
     }
     mr_buf_free(&v.rows);
     return status;

@@ -8,6 +8,7 @@
 #include <millrace/base/utf8.h>
 
 #include "lane.h"
+#include "positions.h"
 
 #define DELETED_PATH MR_OWN_PATH("__deleted")
 
@@ -458,6 +459,38 @@ static bool build_old_key(struct build *b, size_t start, struct mr_entry *e)
     return true;
 }
 
+/* Does the row leave a column as it is? Then the row of the old key has to bring it along. */
+static bool leaves_something(const struct build *b, const struct mr_entry *e)
+{
+    for (uint32_t i = 0; i < e->cell_count; i++)
+        if (e->cells[i].tag <= MR_V_UNAVAILABLE && !mr_tracker_column(b->rel->tk, i)->is_key)
+            return true;
+    return false;
+}
+
+/* The old key's row under the new key: what the update does not tell travels along. One transaction must hold both keys' lanes: key changes that
+ * the producer tells are barriers, others are seen only here. Order counts from here on: nothing more is merged in this batch. */
+static bool move_row(struct build *b, const struct mr_entry *old, const struct mr_entry *e)
+{
+    bool is_one_job = b->part->lanes == 1 || b->ev->old_key.count > 0;
+    if (old->kind != MR_ROW_DELETE || !is_one_job || !leaves_something(b, e))
+        return false;
+    struct mr_entry move = *e;
+    move.kind = MR_ROW_MOVE;
+    move.full = move.is_new = false;
+    move.cells = mr_arena_alloc(b->batch->ar, (e->cell_count + 1) * sizeof *move.cells);
+    move.match = mr_arena_alloc(b->batch->ar, (e->cell_count + 1) * sizeof *move.match);
+    move.match_count = e->cell_count;
+    for (uint32_t i = 0; i < e->cell_count; i++) {
+        bool is_key = mr_tracker_column(b->rel->tk, i)->is_key;
+        move.cells[i] = is_key ? e->cells[i] : (struct mr_value){.tag = MR_V_ABSENT};
+        move.match[i] = is_key ? mr_entry_cell(old, i) : (struct mr_value){.tag = MR_V_ABSENT};
+    }
+    mr_batch_fold(b->batch, b->rel)->ordered = true;
+    fold_entry(b, &move);
+    return true;
+}
+
 /* Under primary_key: [fields] the producer does not tell of key changes; the before image does. */
 static struct mr_fields old_key_of(struct build *b)
 {
@@ -519,7 +552,7 @@ static bool build_upsert(struct build *b, bool deleted_mark)
     null_removed(b, e.cells, e.cell_count);
     e.is_new = ev->is_new && full && old_key.count == 0 && b->rel->set->delete_mode == MR_DELETE_HARD;
     remember_key_types(b);
-    if (old_key.count > 0)
+    if (old_key.count > 0 && !move_row(b, &old, &e))
         fold_entry(b, &old);
     fold_entry(b, &e);
     return true;
@@ -674,6 +707,20 @@ static bool build(struct build *b)
     return build_upsert(b, false);
 }
 
+/* An update by positions in arrays becomes one of columns. */
+static bool place_positions(struct build *b, const struct mr_change *ev)
+{
+    if (!ev->has_positions)
+        return true;
+    struct mr_change *placed = mr_arena_alloc(b->batch->ar, sizeof *placed);
+    if (mr_positions_resolve(b->rel->tk, ev, b->batch->ar, placed, b->err) != MR_OK) {
+        b->outcome = MR_ROW_DEAD;
+        return false;
+    }
+    b->ev = placed;
+    return true;
+}
+
 static void truncate_rel(struct build *b)
 {
     if (b->rel->set->delete_mode == MR_DELETE_IGNORE || (!b->rel->exists && mr_tracker_count(b->rel->tk) == 0)) {
@@ -708,7 +755,7 @@ enum mr_row_outcome mr_rowbuild(struct mr_intake *in, struct mr_batch *batch, st
                              b.rec->partition, b.rec->offset, ev->source_us};
     size_t notes = batch->note_count;
     mr_tracker_row_begin(rel->tk, &place);
-    bool ok = build(&b);
+    bool ok = place_positions(&b, ev) && build(&b);
     if (!ok) {
         mr_tracker_row_rollback(rel->tk);
         if (b.key_changed)

@@ -85,6 +85,7 @@ void mr_tracker_destroy(struct mr_tracker *tk)
     mr_xfree(tk->touched);
     mr_tk_catalog_clear(tk);
     mr_tk_refusals_clear(tk);
+    mr_tk_planned_clear(tk);
     mr_map_destroy(tk->catalog, NULL);
     mr_map_destroy(tk->by_path, NULL);
     mr_names_destroy(tk->names);
@@ -102,7 +103,7 @@ const struct mr_table_settings *mr_tracker_settings(const struct mr_tracker *tk)
 }
 
 /* Topics are few: each is kept once. */
-static struct mr_str keep_topic(struct mr_tracker *tk, struct mr_str topic)
+struct mr_str mr_tk_keep_topic(struct mr_tracker *tk, struct mr_str topic)
 {
     for (size_t i = tk->topic_count; i-- > 0;)
         if (mr_str_eq_z(topic, tk->topics[i]))
@@ -116,12 +117,24 @@ struct mr_place mr_tk_place(struct mr_tracker *tk)
 {
     struct mr_place place = tk->place;
 
-    place.topic = keep_topic(tk, place.topic);
+    place.topic = mr_tk_keep_topic(tk, place.topic);
     return place;
+}
+
+struct mr_type mr_tk_target(const struct mr_tracker *tk, struct mr_type type)
+{
+    if (type.kind != MR_T_ARRAY || tk->dialect->has_arrays)
+        return type;
+    struct mr_type json = MR_TYPE(MR_T_JSON);
+    json.origin = type.origin;
+    json.not_null = type.not_null;
+    return json;
 }
 
 struct mr_type mr_tk_normal(struct mr_type type)
 {
+    if (type.kind == MR_T_ARRAY && type.element == MR_T_DECIMAL)
+        return mr_type_array_of(mr_tk_normal(mr_type_element(type)));
     if (type.kind != MR_T_DECIMAL || type.open)
         return type;
     int32_t precision = type.precision;
@@ -247,11 +260,11 @@ void mr_tracker_restore(struct mr_tracker *tk, const struct mr_tracked_column *s
     col->pub.facts.has_inexact = stored->facts.max_abs > MR_EXACT_IN_DOUBLE && stored->facts.max_abs != UINT64_MAX;
     col->pub.name = mr_tk_keep(stored->name);
     col->pub.path = mr_tk_keep(stored->path);
-    col->pub.first.topic = keep_topic(tk, stored->first.topic);
-    col->pub.widened.topic = keep_topic(tk, stored->widened.topic);
+    col->pub.first.topic = mr_tk_keep_topic(tk, stored->first.topic);
+    col->pub.widened.topic = mr_tk_keep_topic(tk, stored->widened.topic);
     col->native = mr_tk_keep(MR_STR(""));
     col->saved = col->stored = stored->type;
-    col->published = stored->type;
+    col->published = mr_tk_target(tk, stored->type);
     read_settings(tk, col, &configured);
     (void)mr_names_take(tk->names, stored->path, stored->name);
     append(tk, col);
@@ -364,6 +377,7 @@ void mr_tracker_saved(struct mr_tracker *tk)
         tk->columns[i]->saved = tk->columns[i]->pub.type;
     }
     tk->beyond_double = false;
+    mr_tk_planned_clear(tk);
 }
 
 bool mr_tracker_beyond_double(const struct mr_tracker *tk)
@@ -403,17 +417,17 @@ struct mr_table *mr_tracker_publish(struct mr_tracker *tk)
         columns[i] = (struct mr_column){
             .name = mr_arena_copy(tbl->ar, col->pub.name),
             .path = mr_arena_copy(tbl->ar, col->pub.path),
-            .type = col->pub.type,
+            .type = mr_tk_target(tk, col->pub.type),
             .is_key = col->pub.is_key,
             .by_hand = col->pub.by_hand,
-            .recorded = col->saved,
+            .recorded = mr_tk_target(tk, col->saved),
             .native = mr_arena_copy(tbl->ar, col->native),
             .max_len = col->pub.facts.max_len,
             .int_digits = col->pub.facts.int_digits,
             .frac_digits = col->pub.facts.frac_digits,
             .has_inexact = col->pub.facts.has_inexact,
         };
-        col->published = col->pub.type;
+        col->published = mr_tk_target(tk, col->pub.type);
     }
     tbl->columns = columns;
     tbl->column_count = tk->count;

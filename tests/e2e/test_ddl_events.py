@@ -60,6 +60,7 @@ def changes():
     s.row("s2", id=10, v="one")
     s.ddl("u", "ALTER", "ALTER TABLE u CHANGE id id2 BIGINT")
     s.ddl("u", "ALTER", "ALTER TABLE u DROP PARTITION p0")
+    s.ddl("", "QUERY", "DROP DATABASE gone")
     return s
 
 
@@ -99,7 +100,8 @@ def test_drops_and_renames_are_followed():
         check(content(target) == WANTED, content(target))
         told = [(s, r) for s, r in history(target) if "not followed" in r]
         check(told == [("ALTER TABLE u DROP PARTITION p0",
-                        "told by the source, not followed: rows of a partition are gone, and no event tells which")], told)
+                        "told by the source, not followed: rows of a partition are gone, and no event tells which"),
+                       ("DROP DATABASE gone", "told by the source, not followed: a database with all its tables is gone")], told)
         check(target.control("dead_letter", "code") == [], target.control("dead_letter", "code, message"))
     with_target(run)
 
@@ -127,7 +129,7 @@ def test_report_tells_each_statement_once():
         path = changes().write(folder)
         millrace("backfill", path, *target.args())
         told = [s for s, r in history(target) if "not run" in r]
-        check(len(told) == 9 and "RENAME TABLE t TO u" in told, told)
+        check(len(told) == 10 and "RENAME TABLE t TO u" in told, told)
         check({"t", "u"} <= set(target.tables()), target.tables())
         millrace("backfill", path, *target.args())
         check([s for s, r in history(target) if "not run" in r] == told, history(target))

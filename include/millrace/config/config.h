@@ -51,8 +51,13 @@ enum mr_zero_date { MR_ZERO_DATE_NULL, MR_ZERO_DATE_ERROR };
 enum mr_name_case { MR_CASE_PRESERVE, MR_CASE_LOWER, MR_CASE_UPPER };
 enum mr_canal_image { MR_CANAL_STANDARD, MR_CANAL_DTS_LEGACY };
 enum mr_canal_enum { MR_CANAL_INDEX, MR_CANAL_LABEL };
+enum mr_dts_fraction { MR_DTS_FRACTION_AUTO, MR_DTS_FRACTION_MICRO, MR_DTS_FRACTION_NANO, MR_DTS_FRACTION_MILLI };
 enum mr_canal_sqltype { MR_CANAL_JDBC, MR_CANAL_DTS };
-enum mr_array_encoding { MR_ARRAY_JSON }; /* more with the options of the MongoDB transform */
+enum mr_array_encoding {
+    MR_ARRAY_JSON,     /* one JSON column */
+    MR_ARRAY_ARRAY,    /* of one scalar type: the target's own array; else JSON */
+    MR_ARRAY_DOCUMENT, /* a document with the members _0, _1, … */
+};
 /* Debezium's options of the same names, as far as they show in values that come without a schema. */
 enum mr_decimal_mode { MR_DECIMAL_PRECISE, MR_DECIMAL_STRING, MR_DECIMAL_DOUBLE };
 enum mr_time_mode {
@@ -93,6 +98,9 @@ struct mr_registry_config {
     char *url; /* base URLs, with commas between them; "" = there is no registry */
     char *basic_source, *basic_user_info;
     char *bearer_source, *bearer_token;
+    char *oauth_url, *oauth_client_id, *oauth_client_secret, *oauth_scope;
+    uint32_t oauth_buffer_s;
+    char *logical_cluster, *identity_pool; /* headers of Confluent Cloud */
     char *ca_location, *certificate_location, *key_location, *key_password;
     bool verify;
     char *endpoint_algorithm; /* "https", or "none": the certificate's name does not count */
@@ -127,7 +135,8 @@ struct mr_config {
     enum mr_ddl_mode ddl; /* DDL that arrives as an event */
     char *format; /* "auto", a decoder's name, or an encoding's, which then holds for key and value */
     char *key_format, *value_format; /* "" = as `format` says */
-    bool avro_fail_on_trailing;
+    char *default_key_format;        /* of keys with declared columns whose format nobody names */
+    bool avro_fail_on_trailing, json_schema_formats;
     char *key_columns, *value_columns; /* declared: "id BIGINT, name STRING"; "" = none */
     char *key_column_name;             /* of a key without names */
     char *key_delimiter, *value_delimiter;
@@ -175,6 +184,9 @@ struct mr_config {
     enum mr_canal_enum canal_enum;
     enum mr_canal_sqltype canal_sqltype;
     bool maxwell_missing_is_null;
+    enum mr_dts_fraction dts_fraction; /* unit of the member called millis */
+    bool dts_logical_names;
+    char *event_table;             /* of Prostore's status events */
 
     /* limits on messages */
     uint32_t max_depth;        /* nesting of JSON */

@@ -69,6 +69,12 @@ size_t mr_tracker_key(const struct mr_tracker *tk, const struct mr_str **paths);
 void mr_tracker_declare(struct mr_tracker *tk, struct mr_str path, struct mr_type type, bool is_key, struct mr_arena *ar);
 /* The name that a column of that path has or would get. */
 struct mr_str mr_tracker_name_for(struct mr_tracker *tk, struct mr_str path, struct mr_arena *ar);
+/* A column as DDL was to make it that may have been cut off. Called at restore, after the columns that are on record: where the catalog has it so,
+ * it is ours. */
+void mr_tracker_planned(struct mr_tracker *tk, const struct mr_tracked_column *col);
+/* Of a planned column that the catalog turned out to have: what belongs on record of it before another plan takes the place of that one. Else NULL,
+ * and after mr_tracker_saved. */
+const struct mr_tracked_column *mr_tracker_taken(const struct mr_tracker *tk, size_t column);
 /* The catalog's table: names there are taken; a tracked column whose type was changed by hand is respected (by_hand, type := catalog's, and
  * the change is appended to `notes`, one line each). */
 void mr_tracker_meet_catalog(struct mr_tracker *tk, const struct mr_catalog_table *now, struct mr_buf *notes);

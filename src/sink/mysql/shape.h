@@ -20,10 +20,12 @@ enum mr_my_store {
 struct mr_my_column {
     struct mr_str ident; /* quoted name */
     struct mr_my_native nat;
+    struct mr_str members; /* of an ENUM or SET: 'a','b'; else empty */
     enum mr_my_store store;
     bool is_key;
     bool not_null;
     bool is_unique;      /* member of another unique index */
+    bool merges;         /* its collation takes texts that differ for equal */
 };
 
 /* How two rows may exchange a value of another unique index (ARCHITECTURE.md, "Several writers of one table"). */

@@ -53,13 +53,15 @@ def parse_instant(text):
     return us
 
 
-TIME = re.compile(r"^(-)?(\d{1,4}):(\d\d):(\d\d)(?:\.(\d{1,6}))?$")
+TIME = re.compile(r"^(-)?(\d{1,12}):(\d\d):(\d\d)(?:\.(\d{1,6}))?$")
 INTERVAL_DAYS = re.compile(r"^(?:(-?\d+) days? ?)?(.*)$")
 
 
 def parse_time(text):
     """Microseconds of a time of day or duration; None if the text is none."""
     m = INTERVAL_DAYS.match(text)
+    if m is None:
+        return None
     extra, rest = int(m[1] or 0) * DAY_US, m[2] or "00:00:00"
     t = TIME.match(rest)
     if not t:
@@ -103,6 +105,22 @@ def json_equal(a, b):
     if isinstance(a, (int, float, decimal.Decimal)) and isinstance(b, (int, float, decimal.Decimal)):
         return a == b or float(a) == float(b)
     return type(a) is type(b) and a == b
+
+
+def same_element(want, have):
+    """One element of a native array: a JSON document of the case has instants as epoch milliseconds, bytes as base64, decimals as text."""
+    if isinstance(want, (int, float)) and isinstance(have, str) and parse_instant(have) is not None:
+        return parse_instant(have) == want * 1000
+    if isinstance(want, str) and isinstance(have, str) and have.startswith("\\x"):
+        return base64.b64decode(want) == bytes.fromhex(have[2:])
+    if isinstance(want, str) and isinstance(have, (int, decimal.Decimal)) and not isinstance(have, bool):
+        return to_decimal(want) == have
+    return json_equal(want, have)
+
+
+def same_array(want, text):
+    have = parse_json(text)
+    return isinstance(want, list) and len(want) == len(have) and all(same_element(w, h) for w, h in zip(want, have))
 
 
 def parse_json(text):
@@ -153,6 +171,8 @@ def same_special(want, cell):
         return cell.value is not None and parse_instant(str(cell.value)) == want["$epoch_ms"] * 1000
     if "$json" in want:
         try:
+            if cell.native in ("array",) or cell.native.endswith("[]"):
+                return same_array(want["$json"], cell.value)
             return json_equal(want["$json"], parse_json(cell.value))
         except (ValueError, TypeError):
             return False
