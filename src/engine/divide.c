@@ -240,6 +240,8 @@ void mr_batch_divide(struct mr_batch *batch, const struct mr_config *cfg, uint32
             job->letter_count = job->letter_cap = batch->letter_count;
             job->notes = batch->notes;
             job->note_count = batch->note_count;
+            job->reports = batch->reports;
+            job->report_count = batch->report_count;
         }
         for (size_t r = 0; r < batch->rel_count; r++)
             if (batch->rels[r]->fold != NULL && batch->rels[r]->tbl != NULL)

@@ -295,6 +295,10 @@ bool mr_ddl_allowed(const struct mr_ddl_step *step, enum mr_evolve evolve)
         return evolve != MR_EVOLVE_NONE;
     case MR_DDL_ALTER_TYPE:
     case MR_DDL_REPLACE_KEY:
+    case MR_DDL_DROP_COLUMN:
+    case MR_DDL_RENAME_COLUMN:
+    case MR_DDL_DROP_TABLE:
+    case MR_DDL_RENAME_TABLE:
         break;
     }
     return evolve == MR_EVOLVE_FULL;
