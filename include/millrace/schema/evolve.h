@@ -15,8 +15,8 @@ struct mr_catalog_column {
     bool nullable;
     bool has_default;
     bool generated;        /* generated or identity always: cannot be written */
-    /* Takes texts that differ for equal (its collation): the clause of ALTER TABLE under which it tells them apart. Else empty. */
-    struct mr_str tell_apart;
+    bool merges_texts;     /* its collation takes texts for equal that differ */
+    struct mr_str tell_apart; /* then: the clause of ALTER TABLE under which it tells them apart; empty where the table must be made anew */
 };
 
 struct mr_catalog_table {
