@@ -77,29 +77,38 @@ static void put_insert(struct builder *b)
     }
 }
 
-/* Without anything to set the key is set to itself: the row stays as it is. */
+static void put_itself(struct builder *b, size_t i)
+{
+    put(b, " = ");
+    put_target(b);
+    put(b, ".");
+    put_ident(b, i);
+}
+
+/* Without anything to set the key is set to itself: the row stays as it is. So is a column that would follow the others without being asked. */
 static void put_on_duplicate(struct builder *b)
 {
     bool has_alias = mr_my_has_row_alias(b->spec->server), is_first = true;
 
     put(b, has_alias ? " AS " NEW_ROW " ON DUPLICATE KEY UPDATE " : " ON DUPLICATE KEY UPDATE ");
     for (size_t i = 0; i < b->shape->column_count; i++) {
-        if (column(b, i)->is_key || !is_set(b, i))
+        if (column(b, i)->is_key || (!is_set(b, i) && !column(b, i)->follows))
             continue;
         put(b, is_first ? "" : ", ");
         put_ident(b, i);
-        put(b, has_alias ? " = " NEW_ROW "." : " = VALUES(");
-        put_ident(b, i);
-        put(b, has_alias ? "" : ")");
+        if (is_set(b, i)) {
+            put(b, has_alias ? " = " NEW_ROW "." : " = VALUES(");
+            put_ident(b, i);
+            put(b, has_alias ? "" : ")");
+        } else {
+            put_itself(b, i);
+        }
         is_first = false;
     }
     if (!is_first)
         return;
     put_ident(b, b->shape->key[0]);
-    put(b, " = ");
-    put_target(b);
-    put(b, ".");
-    put_ident(b, b->shape->key[0]);
+    put_itself(b, b->shape->key[0]);
 }
 
 /* UPDATE … SET what the row sets; keys only where rows are matched by their content. Without anything to set a column is set to itself: the row
@@ -112,12 +121,16 @@ static void put_update(struct builder *b, bool keys_too)
     put_target(b);
     put(b, " SET ");
     for (size_t i = 0; i < b->shape->column_count; i++) {
-        if (!is_set(b, i) || (column(b, i)->is_key && !keys_too))
+        bool is_changed = is_set(b, i) && (!column(b, i)->is_key || keys_too);
+        if (!is_changed && !column(b, i)->follows)
             continue;
         put(b, is_first ? "" : ", ");
         put_ident(b, i);
         put(b, " = ");
-        put_param(b, i, false);
+        if (is_changed)
+            put_param(b, i, false);
+        else
+            put_ident(b, i);
         is_first = false;
     }
     if (is_first) {
@@ -245,7 +258,7 @@ static bool build_vacate(struct builder *b)
     put_target(b);
     for (size_t i = 0; by_null && i < b->shape->column_count; i++) {
         const struct mr_my_column *col = column(b, i);
-        if (!col->is_unique || col->is_key || col->not_null || !is_set(b, i))
+        if (!col->is_unique || col->is_key || col->not_null || col->is_referenced || !is_set(b, i))
             continue;
         put(b, is_first ? " SET " : ", ");
         put_ident(b, i);
@@ -254,6 +267,14 @@ static bool build_vacate(struct builder *b)
     }
     if (by_null && is_first)
         return false;
+    for (size_t i = 0; by_null && i < b->shape->column_count; i++) {
+        if (!column(b, i)->follows || column(b, i)->is_unique)
+            continue;
+        put(b, ", ");
+        put_ident(b, i);
+        put(b, " = ");
+        put_ident(b, i);
+    }
     put(b, " WHERE ");
     put_key_equal(b);
     return put_changed(b);
