@@ -100,7 +100,7 @@ static void test_what_a_column_would_change_is_refused(void **state)
     sql("CREATE TABLE s.t (id bigint PRIMARY KEY, dt datetime(3), de decimal(5,2), ch char(5), bi binary(3), fl float, ti time, ye year, "
         "en enum('x','it''s'), st set('a','b','x''y')) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
     struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"dt", MR_TYPE(MR_T_TIMESTAMP)}, {"de", MR_TYPE_DECIMAL(5, 2)},
-                                 {"ch", MR_TYPE(MR_T_TEXT)}, {"bi", MR_TYPE(MR_T_BYTES)}, {"fl", MR_TYPE(MR_T_FLOAT32)},
+                                 {"ch", MR_TYPE(MR_T_TEXT)}, {"bi", MR_TYPE(MR_T_BYTES)}, {"fl", MR_TYPE(MR_T_FLOAT64)},
                                  {"ti", MR_TYPE(MR_T_DURATION)}, {"ye", MR_TYPE(MR_T_INT16)}, {"en", MR_TYPE(MR_T_TEXT)},
                                  {"st", MR_TYPE(MR_T_TEXT)});
     struct mr_value fine[] = {INT(1), TIME(MR_V_TIMESTAMP, 1000), NUM("1.50"), TEXT("a"), BYTES("abc"), FLOAT(0.5), TIME(MR_V_DURATION, MR_US_PER_SEC),
@@ -140,6 +140,26 @@ static void test_what_a_column_would_change_is_refused(void **state)
     struct rows *rows = rows_of(tbl);
     add_match(rows, MR_ROW_UPSERT, fine, NULL);
     apply(rows);
+}
+
+/* As the text 0.1 or as the bits of the float nearest to it. */
+static void test_a_float_has_its_place_in_a_float_column(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (f float PRIMARY KEY, v bigint)");
+    struct mr_table *tbl = TABLE("t", {"f", MR_TYPE(MR_T_FLOAT32), true}, {"v", MR_TYPE(MR_T_INT64)});
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, FLOAT(0.1), INT(1));
+    ROW(rows, MR_ROW_UPSERT, FLOAT(3.4e38), INT(2));
+    apply(rows);
+    rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, FLOAT((double)0.1f), INT(3));
+    ROW(rows, MR_ROW_DELETE, FLOAT(3.4e38), ABSENT);
+    apply(rows);
+    assert_string_equal(rows_text("SELECT f, v FROM s.t"), "0.1|3\n");
+    rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, FLOAT(0.12345678901), INT(1));
+    assert_refused(rows, "out_of_range", "FLOAT");
 }
 
 /* The present time in place of a NULL, or the next number. */
@@ -315,6 +335,19 @@ static void test_cells_of_a_row_are_read_and_locked(void **state)
     assert_memory_equal(text, large.data, large.len);
     mr_buf_free(&large);
     OK(sink->ops->commit(sink, e));
+}
+
+static void test_a_table_named_like_our_alias_is_upserted(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("mr_new", {"id", MR_TYPE(MR_T_INT64), true}, {"mr_new", MR_TYPE(MR_T_INT64)});
+    create(tbl);
+    for (int64_t i = 0; i < 2; i++) {
+        struct rows *rows = rows_of(tbl);
+        ROW(rows, MR_ROW_UPSERT, INT(1), INT(i));
+        apply(rows);
+    }
+    assert_dump("mr_new", "id|mr_new\n1|1\n");
 }
 
 static void test_a_table_of_keys_alone_is_upserted(void **state)
@@ -861,6 +894,7 @@ int main(void)
         TEST(test_doubles_come_back_the_same),
         TEST(test_keys_are_told_apart_by_every_byte),
         TEST(test_what_a_column_would_change_is_refused),
+        TEST(test_a_float_has_its_place_in_a_float_column),
         TEST(test_a_null_that_would_become_something_else_is_refused),
         TEST(test_a_column_that_follows_the_others_keeps_what_an_event_leaves_out),
         TEST(test_what_a_function_of_the_table_refuses_is_the_rows_fault),
@@ -868,6 +902,7 @@ int main(void)
         TEST(test_constraints_refuse_the_row),
         TEST(test_upserts_and_deletes),
         TEST(test_cells_of_a_row_are_read_and_locked),
+        TEST(test_a_table_named_like_our_alias_is_upserted),
         TEST(test_a_table_of_keys_alone_is_upserted),
         TEST(test_a_partial_update_does_not_need_what_it_keeps),
         TEST(test_zero_is_a_key_like_any_other),

@@ -190,13 +190,24 @@ static enum mr_status bind_digits_as_double(const struct mr_column *col, struct 
     return MR_E_SCHEMA;
 }
 
-/* A float32 is kept as the double that prints the same: 0.1, not 0.10000000149011612. Read back as a float it is the same. */
+/* A float32 comes as the double of its text, or of its bits: 0.1, or 0.10000000149011612. */
+static bool is_float32(double f)
+{
+    char text[32];
+    double shortest;
+
+    return (double)(float)f == f || (mr_parse_double(mr_str_of(text, mr_float_text((float)f, text)), &shortest) && shortest == f);
+}
+
+/* It is kept as the double that prints the same: 0.1. Read back as a float it is the same. A FLOAT keeps it as it is. */
 static double float_for(const struct mr_my_column *to, const struct mr_column *col, double f)
 {
     char text[32];
     double shortest = f;
 
-    if (col->type.kind != MR_T_FLOAT32 || to->nat.base == MR_MY_FLOAT || (double)(float)f != f)
+    if (to->nat.base == MR_MY_FLOAT)
+        return (double)(float)f;
+    if (col->type.kind != MR_T_FLOAT32 || (double)(float)f != f)
         return f;
     size_t len = mr_float_text((float)f, text);
     return mr_parse_double(mr_str_of(text, len), &shortest) ? shortest : f;
@@ -209,7 +220,8 @@ static enum mr_status bind_real(const struct mr_my_column *to, const struct mr_c
 
     if (!isfinite(f))
         return refuse(col, "it is not finite", err);
-    if (to->nat.base == MR_MY_FLOAT && (double)(float)f != f)
+    bool is_exact = col->type.kind == MR_T_FLOAT32 ? is_float32(f) : (double)(float)f == f;
+    if (to->nat.base == MR_MY_FLOAT && !is_exact)
         return refuse(col, "a FLOAT would round it", err);
     out->real = float_for(to, col, f);
     if (to->store != MR_MY_STORE_DECIMAL)

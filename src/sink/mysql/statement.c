@@ -1,7 +1,9 @@
 /* The texts of the data statements: see statement.h. */
 #include "statement.h"
 
-#define NEW_ROW "mr_new" /* alias of the proposed row, where the server has one */
+/* Alias of the proposed row, where the server has one. A table may be called so itself (test_a_table_named_like_our_alias_is_upserted). */
+#define NEW_ROW "mr_new"
+#define OTHER_NEW_ROW "mr_newer"
 
 struct builder {
     const struct mr_my_spec *spec;
@@ -77,6 +79,12 @@ static void put_insert(struct builder *b)
     }
 }
 
+static bool is_called(const struct mr_my_shape *shape, const char *quoted_z)
+{
+    struct mr_str name = mr_str_z(quoted_z), target = shape->target;
+    return target.len >= name.len && mr_str_eq_nocase(mr_str_of(target.ptr + target.len - name.len, name.len), name);
+}
+
 static void put_itself(struct builder *b, size_t i)
 {
     put(b, " = ");
@@ -89,15 +97,20 @@ static void put_itself(struct builder *b, size_t i)
 static void put_on_duplicate(struct builder *b)
 {
     bool has_alias = mr_my_has_row_alias(b->spec->server), is_first = true;
+    const char *alias_z = is_called(b->shape, "`" NEW_ROW "`") ? OTHER_NEW_ROW : NEW_ROW;
 
-    put(b, has_alias ? " AS " NEW_ROW " ON DUPLICATE KEY UPDATE " : " ON DUPLICATE KEY UPDATE ");
+    put(b, has_alias ? " AS " : "");
+    put(b, has_alias ? alias_z : "");
+    put(b, " ON DUPLICATE KEY UPDATE ");
     for (size_t i = 0; i < b->shape->column_count; i++) {
         if (column(b, i)->is_key || (!is_set(b, i) && !column(b, i)->follows))
             continue;
         put(b, is_first ? "" : ", ");
         put_ident(b, i);
         if (is_set(b, i)) {
-            put(b, has_alias ? " = " NEW_ROW "." : " = VALUES(");
+            put(b, has_alias ? " = " : " = VALUES(");
+            put(b, has_alias ? alias_z : "");
+            put(b, has_alias ? "." : "");
             put_ident(b, i);
             put(b, has_alias ? "" : ")");
         } else {
