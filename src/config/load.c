@@ -109,6 +109,15 @@ static bool has_scheme(const char *url_z)
 }
 
 /* Items are `field`, `struct.field`, each perhaps with one `:name`. */
+static enum mr_status check_arrays(const struct mr_config *cfg, struct mr_error *err)
+{
+    if (cfg->array_encoding != MR_ARRAY_TABLE || cfg->flatten_struct)
+        return MR_OK;
+    (void)mr_fail(err, MR_E_CONFIG, "unwrap.array.encoding=table needs unwrap.flatten.struct=true");
+    mr_error_hint(err, "the elements of an array become columns; documents that are kept whole have none");
+    return MR_E_CONFIG;
+}
+
 static enum mr_status check_add_fields(const struct mr_config *cfg, struct mr_error *err)
 {
     struct mr_strings items = {0};
@@ -136,6 +145,7 @@ static enum mr_status check(const struct mr_config *cfg, struct mr_error *err)
     MR_TRY(check_template(cfg, &cfg->target_schema, err));
     MR_TRY(check_template(cfg, &cfg->target_table, err));
     MR_TRY(check_add_fields(cfg, err));
+    MR_TRY(check_arrays(cfg, err));
     if (!*cfg->format)
         return fail_option(cfg, &cfg->format, err, "is empty; \"auto\" finds the format out");
     return MR_OK;

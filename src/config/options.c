@@ -19,7 +19,7 @@ static const struct mr_word evolve_words[] = {
     {"full", MR_EVOLVE_FULL}, {"add", MR_EVOLVE_ADD}, {"none", MR_EVOLVE_NONE}, {NULL, 0}};
 static const struct mr_word text_invalid_words[] = {
     {"dead_letter", MR_TEXT_DEAD_LETTER}, {"strip", MR_TEXT_STRIP}, {"replace", MR_TEXT_REPLACE}, {NULL, 0}};
-static const struct mr_word array_words[] = {{"json", MR_ARRAY_JSON}, {NULL, 0}};
+static const struct mr_word array_words[] = {{"json", MR_ARRAY_JSON}, {"table", MR_ARRAY_TABLE}, {NULL, 0}};
 static const struct mr_word log_format_words[] = {
     {"logfmt", MR_LOG_LOGFMT}, {"json", MR_LOG_JSON}, {NULL, 0}};
 static const struct mr_word log_level_words[] = {{"debug", MR_LOG_DEBUG},
@@ -81,7 +81,8 @@ const struct mr_option mr_options[] = {
     {"unwrap.flatten.struct.delimiter", MR_OPT_TEXT, AT(flatten_delimiter), .default_z = "_",
      .help_z = "What stands between the names of a flattened column."},
     {"unwrap.array.encoding", MR_OPT_WORD, AT(array_encoding), .words = array_words, .default_z = "json",
-     .help_z = "How arrays are stored: as one JSON column."},
+     .help_z = "How arrays are stored. `json`: as one JSON column. `table`: as rows of a child table `parent__field`, with the parent's key and "
+               "the element's position; it needs unwrap.flatten.struct."},
     {"unwrap.add.fields", MR_OPT_COMMAS, AT(add_fields), .default_z = "",
      .help_z = "Facts about the event to add as columns, for every format: `op`, `ts_ms`, any field of "
                "`source` (`source.ts_ms`), `topic`, `partition`, `offset`. `name:other` gives a column "

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "arrays.h"
+
 /* An object whose own path is longer is not taken apart, nor one whose members' paths would together need more than the budget; a row of
  * 4,096 columns with names of 200 bytes needs 800 KiB. */
 #define MAX_PATH_BYTES ((size_t)1024)
@@ -177,6 +179,8 @@ static uint32_t visit_json(void *ctx, const struct mr_json_doc *doc, uint32_t va
     if (mr_json_kind(doc, value) == MR_J_OBJECT && cfg->flatten_struct &&
         mr_flatten_may(out, path, doc->nodes[value].count))
         return value;
+    if (mr_json_kind(doc, value) == MR_J_ARRAY && mr_arrays_note(out, doc, value, path, NULL))
+        return MR_JSON_NONE;
     mr_field_add(out, ar, path, MR_TYPE(MR_T_NONE), mr_flatten_scalar(doc, value, ar));
     return MR_JSON_NONE;
 }

@@ -16,19 +16,7 @@ static enum mr_status needs_document(struct mr_str name, const char *why_z, stru
     return MR_E_DATA;
 }
 
-/* Digits as MongoDB writes a position in an array. A document's member can look the same, and nobody can tell. */
-static bool is_position(struct mr_str segment)
-{
-    if (segment.len == 0 || (segment.len > 1 && segment.ptr[0] == '0'))
-        return false;
-    for (size_t i = 0; i < segment.len; i++) {
-        if (segment.ptr[i] < '0' || segment.ptr[i] > '9')
-            return false;
-    }
-    return true;
-}
-
-/* Can a column stand for that name? */
+/* Can a column stand for that name? Where arrays are tables, positions in them can. */
 static enum mr_status check_name(const struct mr_config *cfg, struct mr_str name, struct mr_error *err)
 {
     ptrdiff_t dot = mr_str_find(name, '.');
@@ -43,7 +31,7 @@ static enum mr_status check_name(const struct mr_config *cfg, struct mr_str name
     while (dot >= 0) {
         rest = mr_str_of(rest.ptr + dot + 1, rest.len - (size_t)dot - 1);
         dot = mr_str_find(rest, '.');
-        if (is_position(dot < 0 ? rest : mr_str_of(rest.ptr, (size_t)dot)))
+        if (cfg->array_encoding != MR_ARRAY_TABLE && mr_mongodb_is_position(dot < 0 ? rest : mr_str_of(rest.ptr, (size_t)dot)))
             return needs_document(name, "it names a position in an array", err);
     }
     return MR_OK;
@@ -72,6 +60,37 @@ static void remove_path(struct mr_mongodb_event *mev, struct mr_str path)
     mr_field_add(&mev->removed, mev->ar, path, MR_TYPE(MR_T_NONE), mr_value_null());
 }
 
+/* The same where arrays are tables and the name may lead into one. */
+static enum mr_status set_field(struct mr_mongodb_event *mev, const struct mr_json_doc *doc, uint32_t node, struct mr_str name,
+                                struct mr_error *err)
+{
+    struct mr_mongodb_name split;
+
+    MR_TRY(mr_mongodb_split_name(name, mev->ar, &split, err));
+    if (mr_mongodb_set_element(mev, doc, node, &split))
+        return MR_OK;
+    mr_extjson_field(&mev->mg->ej, doc, node, split.rest, mev->ar, &mev->after);
+    mr_extjson_drain(&mev->mg->ej, &mev->after);
+    remove_path(mev, split.rest);
+    return MR_OK;
+}
+
+/* A field that is gone. */
+static enum mr_status unset_field(struct mr_mongodb_event *mev, struct mr_str name, struct mr_error *err)
+{
+    struct mr_mongodb_name split;
+
+    MR_TRY(check_name(mev->mg->cfg, name, err));
+    if (mev->after.arrays == NULL) {
+        remove_path(mev, update_path(name, mev->ar));
+        return MR_OK;
+    }
+    MR_TRY(mr_mongodb_split_name(name, mev->ar, &split, err));
+    if (!mr_mongodb_unset_element(mev, &split))
+        remove_path(mev, split.rest);
+    return MR_OK;
+}
+
 /* Members of `set`, each a name and its new value. The new value replaces all that was at and below the name: flattened, the old columns
  * go first. */
 static enum mr_status read_set(struct mr_mongodb_event *mev, const struct mr_json_doc *doc, uint32_t set,
@@ -84,6 +103,10 @@ static enum mr_status read_set(struct mr_mongodb_event *mev, const struct mr_jso
             continue;
         struct mr_str name = mr_json_string(doc, n, mev->ar, NULL);
         MR_TRY(check_name(cfg, name, err));
+        if (mev->after.arrays != NULL) {
+            MR_TRY(set_field(mev, doc, n + 1, name, err));
+            continue;
+        }
         struct mr_str path = update_path(name, mev->ar);
         size_t before = mev->after.count;
         mr_extjson_field(&mev->mg->ej, doc, n + 1, path, mev->ar, &mev->after);
@@ -104,9 +127,29 @@ static enum mr_status read_removed(struct mr_mongodb_event *mev, uint32_t names,
     for (uint32_t n = mr_json_first(doc, names); n != MR_JSON_NONE; n = mr_json_next_in(doc, names, n)) {
         if (!mr_json_is(doc, n, MR_J_STRING))
             return mr_fail_data(err, MR_CODE_BAD_IMAGE, "updateDescription.removedFields holds something that is no text");
-        struct mr_str name = mr_json_string(doc, n, mev->ar, NULL);
-        MR_TRY(check_name(mev->mg->cfg, name, err));
-        remove_path(mev, update_path(name, mev->ar));
+        MR_TRY(unset_field(mev, mr_json_string(doc, n, mev->ar, NULL), err));
+    }
+    return MR_OK;
+}
+
+/* Arrays that have become shorter. */
+static enum mr_status read_truncated(struct mr_mongodb_event *mev, uint32_t list, struct mr_error *err)
+{
+    const struct mr_json_doc *doc = mev->doc;
+
+    for (uint32_t n = mr_json_first(doc, list); n != MR_JSON_NONE; n = mr_json_next_in(doc, list, n)) {
+        struct mr_str field = mr_json_string(doc, MR_JSON_MEMBER(doc, n, "field"), mev->ar, NULL);
+        uint32_t size_node = MR_JSON_MEMBER(doc, n, "size");
+        struct mr_mongodb_name split;
+        int64_t size;
+        if (mev->after.arrays == NULL)
+            return needs_document(field, "an array is cut short", err);
+        size_node = size_node != MR_JSON_NONE ? size_node : MR_JSON_MEMBER(doc, n, "newSize");
+        if (field.len == 0 || size_node == MR_JSON_NONE || !mr_json_int64(doc, size_node, &size) || size < 0 || size > INT32_MAX)
+            return mr_fail_data(err, MR_CODE_BAD_IMAGE, "updateDescription.truncatedArrays holds something that is no field and size");
+        MR_TRY(check_name(mev->mg->cfg, field, err));
+        MR_TRY(mr_mongodb_split_name(field, mev->ar, &split, err));
+        MR_TRY(mr_mongodb_cut_array(mev, &split, (uint32_t)size, err));
     }
     return MR_OK;
 }
@@ -120,11 +163,7 @@ enum mr_status mr_mongodb_read_description(struct mr_mongodb_event *mev, uint32_
         return mr_fail_data(err, MR_CODE_BAD_IMAGE, "updateDescription is no object");
     *partial = true;
 
-    uint32_t truncated = mr_json_first(doc, MR_JSON_MEMBER(doc, description, "truncatedArrays"));
-    if (truncated != MR_JSON_NONE) {
-        struct mr_str field = mr_json_string(doc, MR_JSON_MEMBER(doc, truncated, "field"), mev->ar, NULL);
-        return needs_document(field, "an array is cut short", err);
-    }
+    MR_TRY(read_truncated(mev, MR_JSON_MEMBER(doc, description, "truncatedArrays"), err));
     MR_TRY(read_removed(mev, MR_JSON_MEMBER(doc, description, "removedFields"), err));
 
     uint32_t updated = MR_JSON_MEMBER(doc, description, "updatedFields"), root;
@@ -155,9 +194,7 @@ static enum mr_status read_operators(struct mr_mongodb_event *mev, const struct 
             continue;
         }
         for (uint32_t u = mr_json_first(doc, n + 1); u != MR_JSON_NONE; u = mr_json_next_in(doc, n + 1, u)) {
-            struct mr_str name = mr_json_string(doc, u, mev->ar, NULL);
-            MR_TRY(check_name(mev->mg->cfg, name, err));
-            remove_path(mev, update_path(name, mev->ar));
+            MR_TRY(unset_field(mev, mr_json_string(doc, u, mev->ar, NULL), err));
         }
     }
     return MR_OK;

@@ -26,6 +26,8 @@ static struct mr_str row_key(const struct mr_table *tbl, const struct mr_row *ro
     mr_buf_append_z(&buf, "[{");
     for (size_t i = 0; i < tbl->key_count; i++) {
         const struct mr_column *col = &tbl->columns[tbl->key_columns[i]];
+        if (row->cells[tbl->key_columns[i]].tag == MR_V_ABSENT) /* of a range */
+            continue;
         mr_buf_append_z(&buf, i > 0 ? "," : "");
         mr_buf_append_json(&buf, col->name);
         mr_buf_append_char(&buf, ':');

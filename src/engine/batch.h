@@ -48,7 +48,7 @@ struct mr_job {
     bool all_lanes;              /* barrier: moves every lane */
     struct mr_arena *ar;         /* kept for the batch's next job of this place */
     struct mr_job_table *tables;
-    size_t table_count;
+    size_t table_count, table_cap;
     struct mr_dead_letter *letters; /* decided by the main thread */
     size_t letter_count, letter_cap;
     struct mr_type_history_row *notes; /* policy null, variants */

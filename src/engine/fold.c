@@ -7,7 +7,10 @@
  *   delete      the new row; what it   the new cells, all      delete
  *               does not know is NULL  others NULL
  *
- * which is what applying them one by one gives. */
+ * which is what applying them one by one gives.
+ *
+ * Ranges (tables of arrays) are applied before all rows. So a range turns the rows that the batch has of it into deletes, and what comes after it
+ * merges with those; ranges with the same beginning and end are one, with the smaller start. */
 #include "fold.h"
 
 #include <millrace/base/hash.h>
@@ -43,7 +46,8 @@ static struct mr_entry *find(struct mr_fold *fold, const struct mr_entry *e)
     size_t mask = fold->index_cap - 1;
     for (size_t slot = e->hash & mask; fold->index[slot] != 0; slot = (slot + 1) & mask) {
         struct mr_entry *have = &fold->entries[fold->index[slot] - 1];
-        if (have->hash == e->hash && mr_str_eq(have->key, e->key))
+        if (have->hash == e->hash && mr_str_eq(have->key, e->key) &&
+            (have->kind == MR_ROW_DELETE_RANGE) == (e->kind == MR_ROW_DELETE_RANGE))
             return have;
     }
     return NULL;
@@ -84,12 +88,110 @@ static void merge_upsert(struct mr_entry *have, const struct mr_entry *e, struct
     have->cell_count = count;
 }
 
+void mr_entry_hash(struct mr_entry *e)
+{
+    e->hash = mr_hash(e->key.ptr, e->key.len, e->kind == MR_ROW_DELETE_RANGE);
+}
+
+/* ---- rows of one root ---- */
+
+static uint64_t group_hash(const struct mr_entry *e)
+{
+    return mr_hash(e->key.ptr, e->root_len, 2);
+}
+
+/* The slot of the entry's group: free, or of entries with the same root. */
+static uint32_t *group_slot(struct mr_fold *fold, const struct mr_entry *e)
+{
+    size_t mask = fold->group_cap - 1;
+    for (size_t slot = group_hash(e) & mask;; slot = (slot + 1) & mask) {
+        const struct mr_entry *have = fold->groups[slot] == 0 ? NULL : &fold->entries[fold->groups[slot] - 1];
+        if (have == NULL || (have->root_len == e->root_len && memcmp(have->key.ptr, e->key.ptr, e->root_len) == 0))
+            return &fold->groups[slot];
+    }
+}
+
+static void groups_grow(struct mr_fold *fold, struct mr_arena *ar)
+{
+    if (fold->group_cap != 0 && (fold->group_count + 1) * 2 <= fold->group_cap)
+        return;
+    const uint32_t *old = fold->groups;
+    size_t old_cap = fold->group_cap;
+    fold->group_cap = old_cap == 0 ? 64 : old_cap * 2;
+    fold->groups = mr_arena_zalloc(ar, fold->group_cap * sizeof *fold->groups);
+    for (size_t i = 0; i < old_cap; i++)
+        if (old[i] != 0)
+            *group_slot(fold, &fold->entries[old[i] - 1]) = old[i];
+}
+
+static void join_group(struct mr_fold *fold, struct mr_arena *ar, size_t entry)
+{
+    struct mr_entry *e = &fold->entries[entry];
+    if (e->root_len == 0 || e->kind == MR_ROW_DELETE_RANGE)
+        return;
+    groups_grow(fold, ar);
+    uint32_t *slot = group_slot(fold, e);
+    fold->group_count += *slot == 0;
+    e->next = *slot;
+    *slot = (uint32_t)entry + 1;
+}
+
+static uint32_t position_at(const struct mr_entry *e, size_t at)
+{
+    const unsigned char *p = (const unsigned char *)e->key.ptr + at;
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* What the batch has of the range is gone, as far as the rows after it are concerned. */
+void mr_fold_void(struct mr_fold *fold, const struct mr_entry *range)
+{
+    size_t len = range->key.len - 4; /* without the end */
+    if (fold->group_cap == 0)
+        return;
+    for (uint32_t i = *group_slot(fold, range); i != 0; i = fold->entries[i - 1].next) {
+        struct mr_entry *have = &fold->entries[i - 1];
+        if (memcmp(have->key.ptr, range->key.ptr, len) != 0)
+            continue;
+        uint32_t pos = position_at(have, len);
+        if (pos < range->from || pos >= range->end)
+            continue;
+        have->kind = MR_ROW_DELETE;
+        have->full = have->is_new = false;
+        have->origin = range->origin;
+        have->merged += range->merged;
+    }
+}
+
+static void add_range(struct mr_fold *fold, struct mr_arena *ar, const struct mr_entry *e)
+{
+    mr_fold_void(fold, e);
+    struct mr_entry *have = find(fold, e);
+    if (have == NULL) {
+        index_grow(fold, ar);
+        append(fold, ar, e);
+        index_insert(fold, fold->count - 1);
+        return;
+    }
+    if (e->from < have->from) {
+        have->from = e->from;
+        have->cells = e->cells;
+        have->cell_count = e->cell_count;
+    }
+    have->origin = e->origin;
+    have->merged += e->merged;
+}
+
 void mr_fold_add(struct mr_fold *fold, struct mr_arena *ar, const struct mr_entry *e)
 {
     fold->changes++;
-    bool keyed = e->kind == MR_ROW_UPSERT || e->kind == MR_ROW_DELETE;
+    bool is_range = e->kind == MR_ROW_DELETE_RANGE;
+    bool keyed = e->kind == MR_ROW_UPSERT || e->kind == MR_ROW_DELETE || is_range;
     if (fold->ordered || !keyed) {
         append(fold, ar, e);
+        return;
+    }
+    if (is_range) {
+        add_range(fold, ar, e);
         return;
     }
 
@@ -98,6 +200,7 @@ void mr_fold_add(struct mr_fold *fold, struct mr_arena *ar, const struct mr_entr
         index_grow(fold, ar);
         append(fold, ar, e);
         index_insert(fold, fold->count - 1);
+        join_group(fold, ar, fold->count - 1);
         return;
     }
 
@@ -118,6 +221,9 @@ void mr_fold_truncate(struct mr_fold *fold, uint32_t origin)
     fold->count = 0;
     if (fold->index_cap != 0)
         memset(fold->index, 0, fold->index_cap * sizeof *fold->index);
+    if (fold->group_cap != 0)
+        memset(fold->groups, 0, fold->group_cap * sizeof *fold->groups);
+    fold->group_count = 0;
     fold->truncate_first = true;
     fold->truncate_origin = origin;
 }

@@ -20,6 +20,10 @@ struct mr_entry {
     uint32_t cell_count;
     struct mr_value *match;    /* keyless update and delete */
     uint32_t match_count;
+    /* tables of arrays: the key is the root's key and four bytes, most significant first, for each position */
+    uint32_t root_len;         /* bytes of the root's key; 0: the table is none of an array */
+    uint32_t next;             /* the group's entry before this one, + 1; 0 none. A group are the rows of one root */
+    uint32_t from, end;        /* DELETE_RANGE: of the position after those in the key; the key ends with `end` */
 };
 
 struct mr_fold {
@@ -27,14 +31,20 @@ struct mr_fold {
     size_t count, cap;
     uint32_t *index;           /* hash index over entries, count + 1; 0 = free */
     size_t index_cap;          /* power of two */
+    uint32_t *groups;          /* hash index over the roots of the entries: last entry of each, + 1; 0 = free */
+    size_t group_count, group_cap;
     bool truncate_first;
     uint32_t truncate_origin;  /* the record that wants it */
     bool ordered;              /* nothing is merged: one entry a change */
     uint64_t changes;
 };
 
-/* Add one change. `e` is copied; its key, cells and match must live in `ar`. */
+/* Add one change. A range makes deletes of what the fold has of it; ranges are applied before the table's rows. `e` is copied; its key, cells and match must live in `ar`. */
 void mr_fold_add(struct mr_fold *fold, struct mr_arena *ar, const struct mr_entry *e);
+/* A range of a table that the target does not have yet: there is nothing to apply. Not where nothing is merged. */
+void mr_fold_void(struct mr_fold *fold, const struct mr_entry *range);
+/* Fill in the hash of an entry whose key is complete. */
+void mr_entry_hash(struct mr_entry *e);
 /* Everything before is void: the table is emptied first. */
 void mr_fold_truncate(struct mr_fold *fold, uint32_t origin);
 

@@ -6,6 +6,8 @@
 
 struct mr_str mr_path_column_name(struct mr_str path, struct mr_str delimiter, struct mr_arena *ar)
 {
+    if (mr_str_starts(path, MR_STR(MR_ROOT_KEY_MARK))) /* named as in the root's own table */
+        path = mr_str_of(path.ptr + 2, path.len - 2);
     if (mr_str_find(path, '.') < 0 && mr_str_find(path, '\\') < 0)
         return path;
 

@@ -101,6 +101,12 @@ const struct mr_table_settings *mr_tracker_settings(const struct mr_tracker *tk)
     return &tk->settings;
 }
 
+void mr_tracker_inherit_policy(struct mr_tracker *tk, enum mr_policy policy)
+{
+    if (!tk->settings.policy_is_set)
+        tk->settings.policy = policy;
+}
+
 /* Topics are few: each is kept once. */
 static struct mr_str keep_topic(struct mr_tracker *tk, struct mr_str topic)
 {

@@ -45,7 +45,7 @@ enum mr_key_mode {
     MR_KEY_FIELDS,      /* a list of value fields (source paths) */
     MR_KEY_NONE,        /* none: append */
 };
-enum mr_array_encoding { MR_ARRAY_JSON }; /* more with the options of the MongoDB transform */
+enum mr_array_encoding { MR_ARRAY_JSON, MR_ARRAY_TABLE };
 enum mr_start { MR_START_EARLIEST, MR_START_LATEST, MR_START_TIME };
 
 /* Settings for tables whose source name ("db.table", or "table" alone) matches the pattern. `*` and `?` are wildcards;
@@ -141,6 +141,7 @@ struct mr_table_settings {
     struct mr_strings key_fields; /* borrowed from the configuration */
     enum mr_delete_mode delete_mode;
     enum mr_policy policy;
+    bool policy_is_set;           /* by a rule of `tables` */
     enum mr_missing missing;
 };
 void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct mr_str table,

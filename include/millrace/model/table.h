@@ -35,6 +35,7 @@ struct mr_table {
     bool exists;               /* in the target's catalog */
     bool has_other_unique;     /* further unique indexes: rows are applied in source order */
     bool has_foreign_keys;     /* references or is referenced */
+    bool skips_same;           /* a row that is there already as it is to be is not written again */
     int refs;                  /* atomic; use ref/unref */
     struct mr_arena *ar;       /* owns everything above */
 };
@@ -57,6 +58,8 @@ enum mr_row_kind {
     MR_ROW_UPDATE_MATCH, /* no key: one row equal to `match` (NULL-safe) gets `cells`; none: insert */
     MR_ROW_DELETE_MATCH, /* no key: one row equal to `match` (NULL-safe) goes; none: nothing */
     MR_ROW_INSERT_ONLY,  /* keyed: insert; an existing row stays and is reported in `was_there` (replay) */
+    MR_ROW_DELETE_RANGE, /* keyed: rows whose key begins with the key cells that are set, but for the last of those: that column lies between its
+                            cell (inclusive) and its cell of `match` (exclusive). A batch with such rows holds no others */
 };
 
 struct mr_row {
@@ -65,7 +68,7 @@ struct mr_row {
     bool was_there;              /* out, INSERT_ONLY: the key existed */
     const struct mr_value *cells; /* tbl->column_count, in column order, each coerced to the column's tag, NULL, or
                                      ABSENT (= keep) */
-    const struct mr_value *match; /* *_MATCH: the same shape; ABSENT = not compared */
+    const struct mr_value *match; /* *_MATCH: the same shape; ABSENT = not compared. DELETE_RANGE: the range's end */
     uint32_t origin;             /* index of the record in the batch, for the dead letter */
 };
 

@@ -36,7 +36,8 @@ static void append_mask(struct mr_buf *key, const struct mr_value *cells, size_t
 
 static bool depends_on_cells(enum mr_my_stmt_kind kind)
 {
-    return kind == MR_MY_UPSERT || kind == MR_MY_UPDATE || kind == MR_MY_UPDATE_MATCH || kind == MR_MY_VACATE;
+    return kind == MR_MY_UPSERT || kind == MR_MY_UPDATE || kind == MR_MY_UPDATE_MATCH || kind == MR_MY_VACATE ||
+           kind == MR_MY_DELETE_RANGE;
 }
 
 static bool depends_on_match(enum mr_my_stmt_kind kind)

@@ -156,6 +156,27 @@ static void build_delete(struct builder *b)
     put(b, ")");
 }
 
+static void build_delete_range(struct builder *b)
+{
+    size_t last = 0;
+
+    for (size_t k = 0; k < b->shape->key_count; k++)
+        if (is_set(b, b->shape->key[k]))
+            last = k;
+    put(b, "DELETE FROM ");
+    put_target(b);
+    put(b, " WHERE ");
+    for (size_t k = 0; k <= last; k++) {
+        put_ident(b, b->shape->key[k]);
+        put(b, k < last ? " = " : " >= ");
+        put_param(b, b->shape->key[k], false);
+        put(b, " AND ");
+    }
+    put_ident(b, b->shape->key[last]);
+    put(b, " < ");
+    put_param(b, b->shape->key[last], true);
+}
+
 static void build_look(struct builder *b)
 {
     put(b, "SELECT 1 FROM ");
@@ -269,6 +290,9 @@ bool mr_my_statement(const struct mr_my_spec *spec, struct mr_buf *out, struct m
         put_target(&b);
         put(&b, " WHERE ");
         put_where_matched(&b);
+        break;
+    case MR_MY_DELETE_RANGE:
+        build_delete_range(&b);
         break;
     case MR_MY_VACATE:
         has_work = build_vacate(&b);

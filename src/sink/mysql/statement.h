@@ -12,6 +12,7 @@ enum mr_my_stmt_kind {
     MR_MY_LOOK,         /* by key, and lock it */
     MR_MY_UPDATE_MATCH, /* one row equal to `match`, which gets `cells` */
     MR_MY_DELETE_MATCH,
+    MR_MY_DELETE_RANGE, /* by the key columns that are set; the last of them lies between the row's and the match's */
     MR_MY_VACATE,       /* give up the row's values of other unique indexes, see enum mr_my_vacate */
 };
 

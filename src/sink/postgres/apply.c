@@ -191,6 +191,8 @@ static enum mr_pg_stmt_kind statement_of(enum mr_row_kind kind)
         return MR_PG_DELETE_MATCH;
     case MR_ROW_INSERT_ONLY:
         return MR_PG_INSERT_ONLY;
+    case MR_ROW_DELETE_RANGE:
+        return MR_PG_DELETE_RANGE;
     }
     return MR_PG_UPSERT;
 }

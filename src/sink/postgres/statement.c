@@ -116,6 +116,26 @@ static void put_values(struct builder *b)
     }
 }
 
+/* The row as a whole, by its bytes: 1.0 is not 1.00, and types without an operator of their own compare too. */
+static void put_unless_same(struct builder *b)
+{
+    const char *sides[] = {" WHERE ROW(", ") OPERATOR(pg_catalog.*<>) ROW("}, *alias[] = {"t.", "EXCLUDED."};
+
+    for (int side = 0; side < 2; side++) {
+        bool is_first = true;
+        put(b, sides[side]);
+        for (size_t i = 0; i < b->shape->column_count; i++) {
+            if (column(b, i)->is_key || !is_set(b, i))
+                continue;
+            put(b, is_first ? "" : ", ");
+            put(b, alias[side]);
+            mr_buf_append_str(b->out, column(b, i)->ident);
+            is_first = false;
+        }
+    }
+    put(b, ")");
+}
+
 static void put_conflict(struct builder *b, bool may_update)
 {
     bool is_first = true;
@@ -137,6 +157,8 @@ static void put_conflict(struct builder *b, bool may_update)
     }
     if (is_first)
         put(b, "NOTHING");
+    else if (b->shape->skips_same)
+        put_unless_same(b);
 }
 
 static bool sets_anything(const struct builder *b, bool keys_too)
@@ -230,6 +252,32 @@ static void build_delete(struct builder *b)
     put_target(b);
     put(b, " AS t WHERE ");
     put_key_equal(b);
+}
+
+/* The key columns that are set; the last of them lies between the row's and the match's. */
+static void build_delete_range(struct builder *b)
+{
+    size_t last = 0;
+
+    for (size_t k = 0; k < b->shape->key_count; k++)
+        if (is_set(b, b->shape->key[k]))
+            last = k;
+    put(b, "DELETE FROM ");
+    put_target(b);
+    put(b, " AS t WHERE ");
+    for (size_t k = 0; k <= last; k++) {
+        size_t i = b->shape->key[k];
+        put(b, k ? " AND " : "");
+        put_stored(b, "t.", i);
+        put(b, k < last ? " = " : " >= ");
+        put_param(b, i, false);
+        put_cast(b, i);
+    }
+    put(b, " AND ");
+    put_stored(b, "t.", b->shape->key[last]);
+    put(b, " < ");
+    put_param(b, b->shape->key[last], true);
+    put_cast(b, b->shape->key[last]);
 }
 
 static void build_insert(struct builder *b, bool only_new)
@@ -398,6 +446,9 @@ bool mr_pg_statement(const struct mr_pg_spec *spec, struct mr_buf *out, struct m
         break;
     case MR_PG_DELETE_MATCH:
         build_delete_match(&b);
+        break;
+    case MR_PG_DELETE_RANGE:
+        build_delete_range(&b);
         break;
     case MR_PG_VACATE:
         has_work = build_vacate(&b);

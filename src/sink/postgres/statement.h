@@ -13,6 +13,7 @@ enum mr_pg_stmt_kind {
     MR_PG_INSERT_ONLY,
     MR_PG_UPDATE_MATCH,
     MR_PG_DELETE_MATCH,
+    MR_PG_DELETE_RANGE,
     MR_PG_VACATE,        /* give up the row's values of other unique indexes, see enum mr_pg_vacate */
 };
 

@@ -95,6 +95,24 @@ static enum mr_status delete_row(struct work *w, const struct mr_row *row, struc
     return step(w, stmt, err);
 }
 
+static enum mr_status delete_range(struct work *w, const struct mr_row *row, struct mr_error *err)
+{
+    const struct mr_table *tbl = w->tbl;
+    sqlite3_stmt *stmt = NULL;
+    int index = 0;
+    mask_of(row->cells, tbl->column_count, w->mask);
+    MR_TRY(mr_sqlite_statement(w->s, tbl, MR_SQLITE_DELETE_RANGE, w->mask, NULL, &stmt, err));
+    for (size_t pass = 0; pass < 2; pass++) {
+        const struct mr_value *cells = pass ? row->match : row->cells;
+        for (size_t k = 0; k < tbl->key_count; k++) {
+            uint32_t c = tbl->key_columns[k];
+            if (cells[c].tag != MR_V_ABSENT)
+                MR_TRY(mr_sqlite_bind(w->s, stmt, ++index, &tbl->columns[c], w->s->stores[c], cells[c], err));
+        }
+    }
+    return step(w, stmt, err);
+}
+
 static enum mr_status change_matching(struct work *w, enum mr_sqlite_statement kind, const struct mr_row *row,
                                       struct mr_error *err)
 {
@@ -123,6 +141,8 @@ static enum mr_status apply_row(struct work *w, struct mr_row *row, struct mr_er
         return delete_row(w, row, err);
     case MR_ROW_APPEND:
         return insert_row(w, MR_SQLITE_INSERT, row, err);
+    case MR_ROW_DELETE_RANGE:
+        return delete_range(w, row, err);
     case MR_ROW_UPDATE_MATCH:
         return change_matching(w, MR_SQLITE_UPDATE_ONE, row, err);
     case MR_ROW_DELETE_MATCH:

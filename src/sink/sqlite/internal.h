@@ -138,6 +138,7 @@ enum mr_sqlite_statement {
     MR_SQLITE_UPDATE_ONE,  /* cells of the mask, then the matched columns: both numbered by column (?i, ?n+i) */
     MR_SQLITE_DELETE_ONE,  /* matched columns, numbered ?n+i */
     MR_SQLITE_TRUNCATE,
+    MR_SQLITE_DELETE_RANGE, /* mask: the key columns that are set */
 };
 /* Which cells are there: bit i = column i. Bytes in `mask`, (column_count + 7) / 8 of them; NULL = all. */
 enum mr_status mr_sqlite_statement(struct mr_sqlite *s, const struct mr_table *tbl, enum mr_sqlite_statement kind,

@@ -48,6 +48,27 @@ static void append_insert(const struct mr_table *tbl, struct mr_buf *out)
     mr_buf_append_char(out, ')');
 }
 
+/* WHERE something of it changes: byte for byte, so neither a collation nor 1 = 1.0 makes two values one. */
+static void append_unless_same(const struct mr_table *tbl, const unsigned char *mask, struct mr_buf *out)
+{
+    const char *lead = " WHERE ";
+    for (size_t i = 0; i < tbl->column_count; i++) {
+        if (tbl->columns[i].is_key || !in_mask(mask, i))
+            continue;
+        for (int pass = 0; pass < 2; pass++) {
+            mr_buf_append_z(out, lead);
+            mr_buf_append_z(out, pass ? "typeof(" : "");
+            mr_sqlite_quote(tbl->name, out);
+            mr_buf_append_char(out, '.');
+            mr_sqlite_quote(tbl->columns[i].name, out);
+            mr_buf_append_z(out, pass ? ") IS NOT typeof(excluded." : " COLLATE BINARY IS NOT excluded.");
+            mr_sqlite_quote(tbl->columns[i].name, out);
+            mr_buf_append_z(out, pass ? ")" : "");
+            lead = " OR ";
+        }
+    }
+}
+
 static void append_on_conflict(const struct mr_table *tbl, bool update, const unsigned char *mask, struct mr_buf *out)
 {
     mr_buf_append_z(out, " ON CONFLICT (");
@@ -69,6 +90,8 @@ static void append_on_conflict(const struct mr_table *tbl, bool update, const un
     }
     if (lead[0] == ' ')
         mr_buf_append_z(out, " DO NOTHING");
+    else if (tbl->skips_same)
+        append_unless_same(tbl, mask, out);
 }
 
 static void append_delete(const struct mr_table *tbl, struct mr_buf *out)
@@ -80,6 +103,24 @@ static void append_delete(const struct mr_table *tbl, struct mr_buf *out)
         mr_sqlite_quote(tbl->columns[tbl->key_columns[i]].name, out);
         mr_buf_printf(out, "=?%zu", i + 1);
     }
+}
+
+/* The last of the key columns that are set is the one with the bounds, and has two parameters. */
+static void append_delete_range(const struct mr_table *tbl, const unsigned char *mask, struct mr_buf *out)
+{
+    size_t last = 0;
+    for (size_t k = 0; k < tbl->key_count; k++)
+        if (in_mask(mask, tbl->key_columns[k]))
+            last = k;
+    mr_buf_append_z(out, "DELETE FROM ");
+    mr_sqlite_quote(tbl->name, out);
+    for (size_t k = 0; k <= last; k++) {
+        mr_buf_append_z(out, k ? " AND " : " WHERE ");
+        mr_sqlite_quote(tbl->columns[tbl->key_columns[k]].name, out);
+        mr_buf_printf(out, k == last ? ">=?%zu AND " : "=?%zu", k + 1);
+    }
+    mr_sqlite_quote(tbl->columns[tbl->key_columns[last]].name, out);
+    mr_buf_printf(out, "<?%zu", last + 2);
 }
 
 /* WHERE rowid = (the first row equal to `match`, NULL equal to NULL, JSON as documents). */
@@ -147,6 +188,9 @@ static enum mr_status make_text(const struct mr_table *tbl, enum mr_sqlite_state
         break;
     case MR_SQLITE_DELETE:
         append_delete(tbl, out);
+        break;
+    case MR_SQLITE_DELETE_RANGE:
+        append_delete_range(tbl, mask, out);
         break;
     case MR_SQLITE_UPDATE_ONE:
     case MR_SQLITE_DELETE_ONE:

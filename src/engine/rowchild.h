@@ -1,0 +1,46 @@
+/* Elements of arrays on their way to fold entries: what rowchild.c and rowgap.c share. */
+#ifndef MILLRACE_ENGINE_ROWCHILD_H
+#define MILLRACE_ENGINE_ROWCHILD_H
+
+#include "rowbuild_parts.h"
+
+#define MR_LAST_POSITION ((uint32_t)INT32_MAX) /* beyond every position */
+
+/* A root's key as the child's tracker has judged it. */
+struct mr_child_key {
+    struct mr_judged *cells;
+    size_t count;
+    struct mr_str bytes;     /* canonical */
+    uint64_t lane_key;       /* the root's */
+};
+
+/* One table's part in the change. */
+struct mr_child_build {
+    struct mr_child_build *next;
+    struct mr_row_build *root;
+    struct mr_row_build b;   /* the root's row, with the child as its table */
+    struct mr_child_key key;
+    uint32_t pos_column[MR_ARRAY_MAX_DEPTH];
+    struct mr_entry *entries;
+    size_t count, cap;
+    /* Arrays of this table that lie in elements which the change gives as a whole (rowgap.c): indexes into the change's elements. */
+    uint32_t *inner;
+    size_t inner_count, next_inner;
+};
+
+/* The child's part in the change, begun if need be; NULL: b->outcome tells how the row ends. */
+struct mr_child_build *mr_child_begin(struct mr_row_build *b, struct mr_rel *rel);
+/* Delete the rows whose positions begin with `pos` (`count` of them) and go on with one from `from` up to, but not, `end`. */
+bool mr_child_range(struct mr_row_build *b, struct mr_rel *rel, const uint32_t *pos, uint32_t count, uint32_t from, uint32_t end);
+/* The same for a root's key that the row had before. */
+bool mr_child_range_of(struct mr_child_build *cb, const struct mr_child_key *key, const uint32_t *pos, uint32_t count, uint32_t from,
+                       uint32_t end);
+/* No range is left for a table that has never had a row. */
+bool mr_child_has_rows(const struct mr_rel *rel);
+
+/* rowgap.c: elements from `from` to `end` of the array around have been given as a whole; of the table `rel`, whose arrays lie within them, the rows
+ * go that belong to no array mentioned under that number. */
+bool mr_child_gaps(struct mr_row_build *b, struct mr_rel *rel, const uint32_t *pos, uint32_t count, uint32_t from, uint32_t end,
+                   uint32_t set);
+
+#endif
