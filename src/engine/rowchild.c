@@ -425,8 +425,11 @@ bool mr_row_children_gone(struct mr_row_build *b, const struct mr_entry *e)
 void mr_row_children_fold(struct mr_row_build *b)
 {
     struct mr_str name = b->rel->target_table; /* the root's: its rows and these are in one lane */
-    for (struct mr_child_build *cb = b->children; cb != NULL; cb = cb->next) {
-        struct mr_rel *rel = cb->b.rel;
+    for (size_t c = 0; b->children != NULL && c < b->rel->child_count; c++) { /* outer arrays first */
+        struct mr_rel *rel = b->rel->children[c];
+        struct mr_child_build *cb = rel->build_seq == b->in->build_seq ? rel->build : NULL;
+        if (cb == NULL || cb->key.cells == NULL)
+            continue;
         mr_row_remember_key_types(&cb->b);
         struct mr_fold *fold = mr_batch_fold(b->batch, rel);
         for (size_t i = 0; i < cb->count; i++) {
