@@ -116,6 +116,7 @@ static int run_command(struct mr_cli_context *ctx)
         if (mr_config_load(ctx->config_path_z, ctx->settings, ctx->setting_count, &ctx->cfg, &err) != MR_OK)
             return mr_cli_fail(&err);
         mr_log_setup(ctx->cfg->log_level, ctx->cfg->log_format, ctx->cfg->log_values);
+        mr_config_warn(ctx->cfg);
     }
     return ctx->command->run(ctx);
 }

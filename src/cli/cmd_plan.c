@@ -265,7 +265,18 @@ static enum mr_status on_table(void *ctx, const struct mr_plan_table *tbl, struc
 
 /* ---- the whole ---- */
 
-static void print_end(struct telling *t, const struct mr_engine_stats *stats)
+static void print_unmatched(void *ctx, const char *key_z)
+{
+    mr_buf_printf(out(ctx), "The setting %s matches nothing that was read; is the name right?\n", key_z);
+}
+
+static void json_unmatched(void *ctx, const char *key_z)
+{
+    struct telling *t = ctx;
+    mr_jo_z(&t->js, NULL, key_z);
+}
+
+static void print_end(struct telling *t, const struct mr_config *cfg, const struct mr_engine_stats *stats)
 {
     if (!mr_grid_is_empty(t->unchanged)) {
         mr_buf_append_z(out(t), "Without change:\n");
@@ -281,11 +292,13 @@ static void print_end(struct telling *t, const struct mr_engine_stats *stats)
     else
         mr_buf_printf(out(t), "%llu statement%s, %llu record%s read. Nothing has been written.\n", (unsigned long long)t->statements,
                       t->statements == 1 ? "" : "s", (unsigned long long)stats->records, stats->records == 1 ? "" : "s");
+    if (stats->changes > 0)
+        mr_config_unmatched(cfg, print_unmatched, t);
     if (mr_engine_stopping())
         mr_buf_append_z(out(t), "Stopped before the end of the input: this is the plan for what has been read.\n");
 }
 
-static void json_end(struct telling *t, const struct mr_engine_stats *stats)
+static void json_end(struct telling *t, const struct mr_config *cfg, const struct mr_engine_stats *stats)
 {
     struct mr_jo *js = &t->js;
     mr_jo_end_list(js);
@@ -295,15 +308,22 @@ static void json_end(struct telling *t, const struct mr_engine_stats *stats)
     mr_jo_uint(js, "control_messages", stats->control);
     mr_jo_uint(js, "statements", t->statements);
     mr_jo_uint(js, "forbidden", t->forbidden);
+    mr_jo_list(js, "unmatched_settings");
+    if (stats->changes > 0)
+        mr_config_unmatched(cfg, json_unmatched, t);
+    mr_jo_end_list(js);
     mr_jo_bool(js, "complete", !mr_engine_stopping());
     mr_jo_end_object(js);
 }
 
-static int exit_code(const struct mr_cli_context *ctx, const struct telling *t)
+/* A record that would be a dead letter is a difference too: what is loaded would not be what was sent. */
+static int exit_code(const struct mr_cli_context *ctx, const struct telling *t, const struct mr_engine_stats *stats)
 {
+    bool differs = t->statements > 0 || stats->dead_letters > 0;
+
     if (t->refused > 0)
         return mr_cli_exit_code(t->refused_status);
-    return t->statements > 0 && mr_cli_has(ctx, "--check") ? MR_EXIT_DIFFERENCE : MR_EXIT_OK;
+    return differs && mr_cli_has(ctx, "--check") ? MR_EXIT_DIFFERENCE : MR_EXIT_OK;
 }
 
 static int run_plan(struct mr_cli_context *ctx, const struct mr_engine_parts *parts, struct telling *t)
@@ -320,11 +340,11 @@ static int run_plan(struct mr_cli_context *ctx, const struct mr_engine_parts *pa
     if (status != MR_OK)
         return mr_cli_engine_exit(status, unreachable, &err);
     if (t->json)
-        json_end(t, &stats);
+        json_end(t, ctx->cfg, &stats);
     else
-        print_end(t, &stats);
+        print_end(t, ctx->cfg, &stats);
     int printed = mr_cli_print(out(t));
-    return printed != MR_EXIT_OK ? printed : exit_code(ctx, t);
+    return printed != MR_EXIT_OK ? printed : exit_code(ctx, t, &stats);
 }
 
 int mr_cmd_plan(struct mr_cli_context *ctx)

@@ -61,7 +61,7 @@ static const struct mr_cli_flag json_flags[] = {
 
 static const struct mr_cli_flag plan_own_flags[] = {
     {"--check", 0, NULL, MR_FLAG_OWN,
-     .help_z = "Exit with 7 if a table would have to be created or altered."},
+     .help_z = "Exit with 7 if a table would have to be created or altered, or a record would be a dead letter."},
     {NULL},
 };
 

@@ -1,6 +1,8 @@
 /* dead-letters list and show. Texts of messages are made safe for a terminal; bytes that are no text are shown as base64. */
 #include "dead_letters.h"
 
+#include <jansson.h>
+
 #include <millrace/base/encode.h>
 #include <millrace/base/utf8.h>
 
@@ -233,6 +235,30 @@ static void show_place(struct mr_dead_cmd *cmd, const struct mr_dead_letter *let
     mr_buf_free(&text);
 }
 
+/* One header a line; a value that is no text stays base64. `headers` is [["name", "base64"], ["name", null], …]. */
+static void show_headers(struct mr_dead_cmd *cmd, struct mr_str headers)
+{
+    json_t *list = json_loadb(headers.ptr != NULL ? headers.ptr : "", headers.len, JSON_ALLOW_NUL, NULL);
+    struct mr_buf line = MR_BUF_INIT(64u << 20);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *name = json_array_get(json_array_get(list, i), 0), *value = json_array_get(json_array_get(list, i), 1);
+        struct mr_str bytes;
+        if (!json_is_string(name))
+            continue;
+        mr_buf_clear(&line);
+        mr_buf_append(&line, json_string_value(name), json_string_length(name));
+        if (json_is_string(value)) {
+            struct mr_str text = mr_str_of(json_string_value(value), json_string_length(value));
+            bool is_shown = mr_base64_decode(text, cmd->ar, &bytes) && is_text(bytes);
+            mr_buf_append_z(&line, is_shown ? " = " : " = base64 ");
+            mr_buf_append_str(&line, is_shown ? bytes : text);
+        }
+        show_line(&cmd->out, i == 0 ? "headers" : "", mr_buf_str(&line));
+    }
+    mr_buf_free(&line);
+    json_decref(list);
+}
+
 static enum mr_status on_shown(void *ctx, const struct mr_dead_letter *letter, struct mr_error *err)
 {
     struct mr_dead_cmd *cmd = ctx;
@@ -255,8 +281,7 @@ static enum mr_status on_shown(void *ctx, const struct mr_dead_letter *letter, s
     show_line(out, "field", letter->field);
     show_line(out, "native", letter->native);
     show_line(out, "rows", letter->rows);
-    if (letter->headers.len > 2)
-        show_line(out, "headers", letter->headers);
+    show_headers(cmd, letter->headers);
     append_bytes(out, "key", letter->has_key, letter->key, 2);
     append_bytes(out, "value", letter->has_value, letter->value, 2);
     const char *advice_z = mr_dead_advice(letter->code);

@@ -135,11 +135,19 @@ static void summary(const struct mr_engine_stats *stats, const struct mr_config 
     printf("  %-16s %14.1f s\n", "time", seconds);
 }
 
+static void tell_unmatched(void *ctx, const char *key_z)
+{
+    (void)ctx;
+    mr_log(MR_LOG_WARN, "this setting matches nothing that was read; is the name right?", MR_KV_Z("setting", key_z));
+}
+
 void mr_progress_summary(const struct mr_engine_stats *stats, const struct mr_cli_context *ctx)
 {
     struct mr_buf list = MR_BUF_INIT(1u << 20);
     mr_buf_append_z(&list, "millrace dead-letters list");
     mr_cli_target_append_flags(ctx, &list);
     summary(stats, ctx->cfg, mr_buf_z(&list));
+    if (stats->changes > 0)
+        mr_config_unmatched(ctx->cfg, tell_unmatched, NULL);
     mr_buf_free(&list);
 }

@@ -150,8 +150,8 @@ static enum mr_status assign_value(const struct walk *wk, const struct mr_option
         return wrong_kind(wk, opt, node, err);
     if (!mr_option_parse(opt, wk->cfg, text))
         return wrong_value(wk, opt, node, text, err);
-    if (opt->said_offset && !is_null)
-        *(bool *)((char *)wk->cfg + opt->said_offset) = true;
+    if (opt->said_offset)
+        *(bool *)((char *)wk->cfg + opt->said_offset) = !is_null;
     return MR_OK;
 }
 

@@ -25,6 +25,7 @@ void mr_config_destroy(struct mr_config *cfg)
 {
     if (!cfg)
         return;
+    mr_config_matched_free(cfg);
     mr_rules_free(cfg);
     for (size_t i = 0; i < mr_option_count; i++) {
         mr_option_free(&mr_options[i], cfg);
@@ -56,12 +57,7 @@ static enum mr_status read_file(const char *path_z, struct mr_buf *out, struct m
 
 /* ---- Checks ---- */
 
-/* A CONFIG error about an option whose value was accepted by itself, at the place where it was said. */
-static enum mr_status fail_option(const struct mr_config *cfg, const void *value, struct mr_error *err,
-                                  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-
-static enum mr_status fail_option(const struct mr_config *cfg, const void *value, struct mr_error *err,
-                                  const char *fmt, ...)
+enum mr_status mr_config_fail(const struct mr_config *cfg, const void *value, struct mr_error *err, const char *fmt, ...)
 {
     char message[512];
     va_list args;
@@ -89,12 +85,12 @@ static enum mr_status check_template(const struct mr_config *cfg, char *const *v
 {
     const char *at = *value;
     if (!*at)
-        return fail_option(cfg, value, err, "is empty");
+        return mr_config_fail(cfg, value, err, "is empty");
     while ((at = strpbrk(at, "{}"))) {
         const char *end = *at == '{' ? strchr(at, '}') : NULL;
         struct mr_str name = end ? mr_str_of(at + 1, (size_t)(end - at - 1)) : (struct mr_str){0};
         if (!mr_str_eq_z(name, "db") && !mr_str_eq_z(name, "table") && !mr_str_eq_z(name, "topic"))
-            return fail_option(cfg, value, err,
+            return mr_config_fail(cfg, value, err,
                                "\"%.200s\": a template holds {db}, {table} and {topic}, and no other braces",
                                *value);
         at = end + 1;
@@ -108,46 +104,17 @@ static bool has_scheme(const char *url_z)
     return len > 1 && url_z[len] == ':' && url_z[0] >= 'a' && url_z[len + 1] != 0;
 }
 
-/* Items are `field`, `struct.field`, each perhaps with one `:name`. */
-static enum mr_status check_arrays(const struct mr_config *cfg, struct mr_error *err)
-{
-    if (cfg->array_encoding != MR_ARRAY_TABLE || cfg->flatten_struct)
-        return MR_OK;
-    (void)mr_fail(err, MR_E_CONFIG, "unwrap.array.encoding=table needs unwrap.flatten.struct=true");
-    mr_error_hint(err, "the elements of an array become columns; documents that are kept whole have none");
-    return MR_E_CONFIG;
-}
-
-static enum mr_status check_add_fields(const struct mr_config *cfg, struct mr_error *err)
-{
-    struct mr_strings items = {0};
-    enum mr_status status = MR_OK;
-
-    mr_strings_split(&items, mr_str_z(cfg->add_fields));
-    for (size_t i = 0; i < items.count && status == MR_OK; i++) {
-        struct mr_str item = mr_str_z(items.items[i]);
-        ptrdiff_t colon = mr_str_find(item, ':');
-        if (colon == 0 || colon != mr_str_rfind(item, ':') || item.ptr[0] == '.')
-            status = fail_option(cfg, &cfg->add_fields, err,
-                                 "\"%.100s\" is no field; write field, struct.field or field:name",
-                                 items.items[i]);
-    }
-    mr_strings_free(&items);
-    return status;
-}
-
 static enum mr_status check(const struct mr_config *cfg, struct mr_error *err)
 {
     /* The text itself is not shown: it may be a password in the wrong place. */
     if (!has_scheme(cfg->target_url))
-        return fail_option(cfg, &cfg->target_url, err,
+        return mr_config_fail(cfg, &cfg->target_url, err,
                            "is no URL with a scheme; write postgresql://… or sqlite:PATH");
     MR_TRY(check_template(cfg, &cfg->target_schema, err));
     MR_TRY(check_template(cfg, &cfg->target_table, err));
-    MR_TRY(check_add_fields(cfg, err));
-    MR_TRY(check_arrays(cfg, err));
+    MR_TRY(mr_config_check_unwrap(cfg, err));
     if (!*cfg->format)
-        return fail_option(cfg, &cfg->format, err, "is empty; \"auto\" finds the format out");
+        return mr_config_fail(cfg, &cfg->format, err, "is empty; \"auto\" finds the format out");
     return MR_OK;
 }
 
@@ -163,6 +130,7 @@ static void complete(struct mr_config *cfg)
         mr_xfree(cfg->kafka_group);
         cfg->kafka_group = mr_xstrdup("millrace");
     }
+    mr_config_matched_init(cfg);
 }
 
 /* ---- Loading ---- */
@@ -204,8 +172,10 @@ static enum mr_status load(const char *name_z, const struct mr_str *text, const 
         status = apply_text(cfg, name_z, *text, ar, err);
     for (size_t i = 0; i < setting_count && status == MR_OK; i++)
         status = apply_setting(cfg, &settings[i], ar, err);
-    if (status == MR_OK)
+    if (status == MR_OK) {
+        mr_config_resolve_deletes(cfg);
         status = check(cfg, err);
+    }
     mr_arena_destroy(ar);
     if (status != MR_OK) {
         mr_config_destroy(cfg);

@@ -2,6 +2,27 @@
 #include "option.h"
 
 #include <millrace/base/buf.h>
+#include <millrace/base/mem.h>
+
+struct mr_config_matched {
+    bool *tables, *columns; /* by rule */
+};
+
+void mr_config_matched_init(struct mr_config *cfg)
+{
+    cfg->matched = mr_xcalloc(1, sizeof *cfg->matched);
+    cfg->matched->tables = mr_xcalloc(cfg->table_count + 1, sizeof(bool));
+    cfg->matched->columns = mr_xcalloc(cfg->column_count + 1, sizeof(bool));
+}
+
+void mr_config_matched_free(struct mr_config *cfg)
+{
+    if (cfg->matched == NULL)
+        return;
+    mr_xfree(cfg->matched->tables);
+    mr_xfree(cfg->matched->columns);
+    mr_xfree(cfg->matched);
+}
 
 /* `*` is any bytes, `?` any one byte; linear in the text for each star. */
 static bool matches(const char *pattern_z, struct mr_str text)
@@ -63,7 +84,8 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
     size_t key_score = 0, delete_score = 0, policy_score = 0, missing_score = 0;
 
     *out = (struct mr_table_settings){.key_mode = MR_KEY_RECORD,
-                                      .delete_mode = MR_DELETE_HARD,
+                                      .delete_mode = cfg->unwrap_delete != MR_DELETE_UNSET ? cfg->unwrap_delete : MR_DELETE_HARD,
+                                      .tombstones_remove = cfg->tombstones_remove,
                                       .policy = cfg->policy,
                                       .missing = MR_MISSING_NULL};
     for (size_t i = 0; i < cfg->table_count; i++) {
@@ -71,6 +93,8 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
         size_t fit = score(rule->pattern, full, table);
         if (fit == 0)
             continue;
+        if (cfg->matched != NULL)
+            cfg->matched->tables[i] = true;
         /* Of two that fit equally well the later one wins. */
         if (rule->key_mode != MR_KEY_UNSET && fit >= key_score) {
             key_score = fit;
@@ -111,6 +135,8 @@ void mr_config_column(const struct mr_config *cfg, struct mr_str database, struc
         size_t fit = score(rule->name, full, bare);
         if (fit == 0)
             continue;
+        if (cfg->matched != NULL)
+            cfg->matched->columns[i] = true;
         if (rule->type.kind != MR_T_NONE && fit >= type_score) {
             type_score = fit;
             *type = rule->type;
@@ -122,6 +148,26 @@ void mr_config_column(const struct mr_config *cfg, struct mr_str database, struc
     }
     mr_buf_free(&full_buf);
     mr_buf_free(&bare_buf);
+}
+
+void mr_config_unmatched(const struct mr_config *cfg, void (*fn)(void *ctx, const char *key_z), void *ctx)
+{
+    struct mr_buf key = MR_BUF_INIT(MR_CONFIG_MAX_TEXT);
+    for (size_t i = 0; cfg->matched != NULL && i < cfg->table_count; i++) {
+        if (cfg->matched->tables[i])
+            continue;
+        mr_buf_clear(&key);
+        mr_buf_printf(&key, "tables.%s", cfg->tables[i].pattern);
+        fn(ctx, mr_buf_z(&key));
+    }
+    for (size_t i = 0; cfg->matched != NULL && i < cfg->column_count; i++) {
+        if (cfg->matched->columns[i])
+            continue;
+        mr_buf_clear(&key);
+        mr_buf_printf(&key, "types.%s.%s", cfg->columns[i].type.kind != MR_T_NONE ? "columns" : "policies", cfg->columns[i].name);
+        fn(ctx, mr_buf_z(&key));
+    }
+    mr_buf_free(&key);
 }
 
 bool mr_config_wants_key_text(const struct mr_config *cfg)

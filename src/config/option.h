@@ -104,6 +104,19 @@ bool mr_option_parse(const struct mr_option *opt, struct mr_config *cfg, struct 
 void mr_option_set_list(const struct mr_option *opt, struct mr_config *cfg, struct mr_strings list);
 void mr_option_free(const struct mr_option *opt, struct mr_config *cfg);
 
+/* Which rules have held for something; of match.c. */
+void mr_config_matched_init(struct mr_config *cfg);
+void mr_config_matched_free(struct mr_config *cfg);
+
+/* A CONFIG error about an option whose value was accepted by itself, at the place where it was said. `value` is its member in cfg. load.c */
+enum mr_status mr_config_fail(const struct mr_config *cfg, const void *value, struct mr_error *err, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* What the settings about deletes come to, into the members at the end of `unwrap`; then whether the settings under `unwrap` and those
+ * of single tables agree. unwrap.c */
+void mr_config_resolve_deletes(struct mr_config *cfg);
+enum mr_status mr_config_check_unwrap(const struct mr_config *cfg, struct mr_error *err);
+
 bool mr_word_parse(const struct mr_word *words, struct mr_str text, int *value);
 const char *mr_word_name(const struct mr_word *words, int value);
 void mr_words_append(const struct mr_word *words, const char *between_z, struct mr_buf *out);

@@ -339,6 +339,13 @@ static void append_quoted(bool json, const char *text_z, struct mr_buf *out)
         mr_buf_append_z(out, text_z);
 }
 
+/* A URL is shown without its password; any other secret not at all. */
+static bool is_url(const struct mr_option *opt)
+{
+    struct mr_str key = mr_str_z(opt->key_z);
+    return mr_str_ends(key, MR_STR("url")) || mr_str_ends(key, MR_STR("proxy"));
+}
+
 void mr_option_append_value(const struct mr_option *opt, const struct mr_config *cfg, bool json,
                             struct mr_buf *out)
 {
@@ -348,7 +355,9 @@ void mr_option_append_value(const struct mr_option *opt, const struct mr_config 
     switch (opt->type) {
     case MR_OPT_TEXT:
     case MR_OPT_COMMAS: /* quoted in both forms: blanks and nothing must be seen */
-        if (opt->secret)
+        if (opt->secret && !is_url(opt))
+            mr_buf_append_z(&text, **(char *const *)at != 0 ? "***" : "");
+        else if (opt->secret)
             mr_config_mask_url(*(char *const *)at, &text);
         else
             mr_buf_append_z(&text, *(char *const *)at);

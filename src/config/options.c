@@ -20,6 +20,16 @@ static const struct mr_word evolve_words[] = {
 static const struct mr_word text_invalid_words[] = {
     {"dead_letter", MR_TEXT_DEAD_LETTER}, {"strip", MR_TEXT_STRIP}, {"replace", MR_TEXT_REPLACE}, {NULL, 0}};
 static const struct mr_word array_words[] = {{"json", MR_ARRAY_JSON}, {"table", MR_ARRAY_TABLE}, {NULL, 0}};
+static const struct mr_word delete_handling_words[] = {{"drop", MR_DELETES_DROP},
+                                                       {"tombstone", MR_DELETES_TOMBSTONE},
+                                                       {"rewrite", MR_DELETES_REWRITE},
+                                                       {"rewrite-with-tombstone", MR_DELETES_REWRITE_WITH_TOMBSTONE},
+                                                       {"delete-to-tombstone", MR_DELETES_TOMBSTONE},
+                                                       {NULL, 0}};
+static const struct mr_word old_delete_words[] = {
+    {"drop", MR_DELETES_DROP}, {"none", MR_DELETES_TOMBSTONE}, {"rewrite", MR_DELETES_REWRITE}, {NULL, 0}};
+static const struct mr_word name_words[] = {
+    {"none", MR_NAMES_NONE}, {"avro", MR_NAMES_AVRO}, {"avro_unicode", MR_NAMES_AVRO_UNICODE}, {NULL, 0}};
 static const struct mr_word log_format_words[] = {
     {"logfmt", MR_LOG_LOGFMT}, {"json", MR_LOG_JSON}, {NULL, 0}};
 static const struct mr_word log_level_words[] = {{"debug", MR_LOG_DEBUG},
@@ -74,7 +84,96 @@ const struct mr_option mr_options[] = {
 
     {"format", MR_OPT_TEXT, AT(format), .default_z = "auto", .flag_z = "--format",
      .help_z =
-         "Format of the events. `auto` finds it out for each topic; `json` (plain rows) is never guessed."},
+         "Format of the events. `auto` finds it out for each topic; `json` (plain rows) is never guessed. `avro`, `protobuf`, `json_sr`, "
+         "`kafka` and `delimited` say how keys and values are encoded; Debezium's events inside them are recognised. "
+         "`{key: NAME, value: NAME}` says it for each."},
+
+    {"format.key", MR_OPT_TEXT, AT(key_format), .default_z = "",
+     .help_z = "Format of the keys, where it is another than that of the values: `kafka`, `delimited`, `json`, `json_sr`, `avro`, "
+               "`protobuf`, or `none` (keys are not looked at). Without it keys are read as Kafka Connect writes them."},
+    {"format.value", MR_OPT_TEXT, AT(value_format), .default_z = "",
+     .help_z = "Format of the values, where it is another than that of the keys: a name that `format` takes."},
+    {"topics", MR_OPT_PAIRS, AT(topics),
+     .help_z = "Formats of single topics: `NAME: {key: kafka, value: avro, key_columns: \"id BIGINT\"}`. `*` and `?` are wildcards in "
+               "names; the longest name that fits wins, each setting by itself. Settings: `key`, `value`, `key_columns`, "
+               "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, `key_window`, `null_key`, "
+               "`key_value_conflict`."},
+
+    {"key.columns", MR_OPT_COMMAS, AT(key_columns), .default_z = "",
+     .help_z = "Columns of the key, in their order, with their SQL types: `id BIGINT, region STRING`. Types: `BOOLEAN`, `SMALLINT`, `INT`, "
+               "`BIGINT`, `REAL`, `DOUBLE`, `STRING`, `BYTES`, `DECIMAL(p,s)`, `DATE`, `TIME`, `TIMESTAMP`, `UUID`, and for `json`, "
+               "`json_sr`, `avro`, `protobuf` also `ARRAY<…>` and `STRUCT<…>`."},
+    {"key.column.name", MR_OPT_TEXT, AT(key_column_name), .default_z = "", .default_note_z = "`ROWKEY`",
+     .help_z = "Name of the column that a key without names becomes."},
+    {"key.delimiter", MR_OPT_TEXT, AT(key_delimiter), .default_z = "", .default_note_z = "`,`",
+     .help_z = "What separates the fields of a `delimited` key: one character, or `TAB`, or `SPACE`."},
+    {"key.wrap.single", MR_OPT_TEXT, AT(key_wrap_single), .default_z = "auto",
+     .help_z = "Is a `json` key of one column an object? `auto`: it is if it has a member of the column's name. `true`, `false`: always, "
+               "never."},
+    {"key.window", MR_OPT_TEXT, AT(key_window), .default_z = "none",
+     .help_z = "Keys of windowed tables of ksqlDB have the window behind them: `time` (its start) or `session` (its end and start). They "
+               "become the key columns `WINDOWSTART` and `WINDOWEND`."},
+    {"key.value.conflict", MR_OPT_TEXT, AT(key_value_conflict), .default_z = "error",
+     .help_z = "A column that stands in key and value with different content: `error` makes the record a dead letter, `key` and `value` "
+               "take one side. It holds where a key format is named."},
+    {"null.key", MR_OPT_TEXT, AT(null_key), .default_z = "error",
+     .help_z = "A record without key in a table that has one: `error` (a dead letter) or `skip`. It holds where a key format is named."},
+    {"value.columns", MR_OPT_COMMAS, AT(value_columns), .default_z = "",
+     .help_z = "Columns of the values, for `kafka` (one) and `delimited` (all, in their order), with types as in `key.columns`."},
+    {"value.delimiter", MR_OPT_TEXT, AT(value_delimiter), .default_z = "", .default_note_z = "`,`",
+     .help_z = "What separates the fields of a `delimited` value."},
+
+    {"registry.url", MR_OPT_COMMAS, AT(registry.url), .default_z = "", .secret = true,
+     .help_z = "Where the schema registry is, for `avro`, `protobuf` and `json_sr`: `http://host:8081`, several with commas between them. "
+               "With it, `auto` recognises such keys and values too."},
+    {"registry.basic.auth.credentials.source", MR_OPT_TEXT, AT(registry.basic_source), .default_z = "",
+     .default_note_z = "`USER_INFO` where that is set, else `URL`",
+     .help_z = "Where user and password for the registry come from: `URL` (they stand in it), `USER_INFO` "
+               "(`registry.basic.auth.user.info`) or `SASL_INHERIT` (`sasl.username` and `sasl.password` of the Kafka properties)."},
+    {"registry.basic.auth.user.info", MR_OPT_TEXT, AT(registry.basic_user_info), .default_z = "", .secret = true,
+     .help_z = "`user:password` for the registry."},
+    {"registry.bearer.auth.credentials.source", MR_OPT_TEXT, AT(registry.bearer_source), .default_z = "",
+     .help_z = "`STATIC_TOKEN`: the registry is asked with `registry.bearer.auth.token`."},
+    {"registry.bearer.auth.token", MR_OPT_TEXT, AT(registry.bearer_token), .default_z = "", .secret = true,
+     .help_z = "The token for the registry."},
+    {"registry.ssl.ca.location", MR_OPT_TEXT, AT(registry.ca_location), .default_z = "", .default_note_z = "the system's",
+     .help_z = "File of the certificates (PEM) that the registry's certificate is checked against."},
+    {"registry.ssl.certificate.location", MR_OPT_TEXT, AT(registry.certificate_location), .default_z = "",
+     .help_z = "File of our own certificate (PEM), where the registry wants one."},
+    {"registry.ssl.key.location", MR_OPT_TEXT, AT(registry.key_location), .default_z = "",
+     .help_z = "File of its private key (PEM)."},
+    {"registry.ssl.key.password", MR_OPT_TEXT, AT(registry.key_password), .default_z = "", .secret = true,
+     .help_z = "Password of the private key."},
+    {"registry.enable.ssl.certificate.verification", MR_OPT_BOOL, AT(registry.verify), .default_z = "true",
+     .help_z = "Check the registry's certificate."},
+    {"registry.ssl.endpoint.identification.algorithm", MR_OPT_TEXT, AT(registry.endpoint_algorithm), .default_z = "https",
+     .help_z = "`https`: the certificate must be for the host of the URL. `none`: it may be for another."},
+    {"registry.http.connect.timeout.ms", MR_OPT_UINT, AT(registry.connect_timeout_ms), .default_z = "10000", .min = 1,
+     .max = 600000, .help_z = "How long to wait for a connection to the registry, in milliseconds."},
+    {"registry.http.read.timeout.ms", MR_OPT_UINT, AT(registry.read_timeout_ms), .default_z = "20000", .min = 1, .max = 600000,
+     .help_z = "How long to wait for an answer of the registry, in milliseconds."},
+    {"registry.retries.wait.ms", MR_OPT_UINT, AT(registry.retries_wait_ms), .default_z = "1000", .min = 1, .max = 600000,
+     .help_z = "The wait before the first repetition, in milliseconds. It doubles each time."},
+    {"registry.retries.max.wait.ms", MR_OPT_UINT, AT(registry.retries_max_wait_ms), .default_z = "20000", .min = 1, .max = 600000,
+     .help_z = "The longest wait between two repetitions, in milliseconds."},
+    {"registry.missing.id.wait.ms", MR_OPT_UINT, AT(registry.missing_wait_ms), .default_z = "5000", .min = 0, .max = 600000,
+     .help_z = "A registry that has just started may not know its own schemas yet, so an id that it does not know is asked for again "
+               "for so long (in milliseconds) before the record becomes a dead letter. Once that has been in vain, other unknown ids are "
+               "believed at once for a minute."},
+    {"registry.cache.capacity", MR_OPT_UINT, AT(registry.cache_capacity), .default_z = "1000", .min = 16, .max = 1000000,
+     .help_z = "How many schemas are kept. The one not used for the longest goes."},
+    {"registry.proxy", MR_OPT_TEXT, AT(registry.proxy), .default_z = "", .secret = true,
+     .help_z = "A proxy between here and the registry: `http://host:port`."},
+    {"registry.context", MR_OPT_TEXT, AT(registry.context), .default_z = "",
+     .help_z = "The registry's context in which ids are looked up, with its point: `.name`."},
+    {"registry.request.header", MR_OPT_PAIRS, AT(registry.headers),
+     .help_z = "Headers that each request to the registry gets besides: `X-Tenant: a`."},
+    {"registry.ignore.rules", MR_OPT_BOOL, AT(registry.ignore_rules), .default_z = "false",
+     .help_z = "Read data whose schema has rules for encryption all the same: encrypted fields are then loaded as they are."},
+    {"avro.fail.on.trailing.data", MR_OPT_BOOL, AT(avro_fail_on_trailing), .default_z = "true",
+     .help_z = "Bytes behind the Avro data make the record a dead letter. `false` ignores them, as Java's deserializer does."},
+    {"registry.max.retries", MR_OPT_UINT, AT(registry.max_retries), .default_z = "3", .min = 0, .max = 100,
+     .help_z = "How often a request is repeated before the next URL is tried. When no URL answers, the topics wait: no record is skipped."},
 
     {"unwrap.flatten.struct", MR_OPT_BOOL, AT(flatten_struct), .default_z = "true",
      .help_z = "Make columns `a_b` of nested documents. Otherwise a document is one JSON column."},
@@ -83,12 +182,38 @@ const struct mr_option mr_options[] = {
     {"unwrap.array.encoding", MR_OPT_WORD, AT(array_encoding), .words = array_words, .default_z = "json",
      .help_z = "How arrays are stored. `json`: as one JSON column. `table`: as rows of a child table `parent__field`, with the parent's key and "
                "the element's position; it needs unwrap.flatten.struct."},
+    {"unwrap.delete.tombstone.handling.mode", MR_OPT_WORD, AT(delete_handling), SAID(delete_handling_said),
+     .words = delete_handling_words, .default_z = "tombstone",
+     .help_z = "What a delete does, for all tables. `tombstone`: it removes the row, as `delete: hard`. `drop`: "
+               "nothing, as `delete: ignore`. `rewrite`: it sets `__deleted`, as `delete: soft`. "
+               "`rewrite-with-tombstone`: so does the delete, and the tombstone behind it removes the row. A table "
+               "that says otherwise in `tables` is refused."},
+    {"unwrap.delete.tombstone.handling.mode.rewrite-with-id", MR_OPT_BOOL, AT(rewrite_with_id), .default_z = "false",
+     .help_z = "In the two modes that rewrite, rows of MongoDB that lack their `_id` get it from the message's key. It "
+               "makes a difference where `_id` is not the table's key (`primary_key: record_key_text`, `none`)."},
+    {"unwrap.drop.tombstones", MR_OPT_BOOL, AT(drop_tombstones), SAID(drop_tombstones_said), .default_z = "true",
+     .help_z = "With `unwrap.delete.handling.mode`: the older way to say it. Where one of them is said, it and the other's "
+               "default count, unless `unwrap.delete.tombstone.handling.mode` is said too. `false`: a tombstone "
+               "removes the row."},
+    {"unwrap.delete.handling.mode", MR_OPT_WORD, AT(old_delete_handling), SAID(old_delete_handling_said),
+     .words = old_delete_words, .default_z = "drop",
+     .help_z = "The older way to say what the delete itself does: `drop` nothing, `none` it removes the row, `rewrite` it "
+               "sets `__deleted`."},
     {"unwrap.add.fields", MR_OPT_COMMAS, AT(add_fields), .default_z = "",
      .help_z = "Facts about the event to add as columns, for every format: `op`, `ts_ms`, any field of "
                "`source` (`source.ts_ms`), `topic`, `partition`, `offset`. `name:other` gives a column "
                "another name."},
     {"unwrap.add.fields.prefix", MR_OPT_TEXT, AT(add_fields_prefix), .default_z = "__",
      .help_z = "What the names of the added columns begin with: `source.ts_ms` becomes `__source_ts_ms`."},
+    {"unwrap.add.headers", MR_OPT_COMMAS, AT(add_headers), .default_z = "",
+     .help_z = "Facts about the event to add to the headers of the record where a record is kept: in the dead letters. "
+               "Named like those of `unwrap.add.fields`."},
+    {"unwrap.add.headers.prefix", MR_OPT_TEXT, AT(add_headers_prefix), .default_z = "__",
+     .help_z = "What the names of the added headers begin with."},
+    {"unwrap.field.name.adjustment.mode", MR_OPT_WORD, AT(field_names), .words = name_words, .default_z = "none",
+     .help_z = "How the names of fields become names of columns. `none`: as they are. `avro`: what is not a letter, a digit "
+               "or `_` becomes `_`. `avro_unicode`: that, and `_` itself, becomes `_u` and its code. Names inside the JSON "
+               "columns of MongoDB's documents are adjusted too; names of `unwrap.add.fields` are not."},
     {"unwrap.unavailable.value.placeholder", MR_OPT_TEXT, AT(unavailable_placeholder),
      .default_z = "__debezium_unavailable_value",
      .help_z = "The text that Debezium puts in place of a value that it does not know. The column then "
@@ -163,7 +288,8 @@ const struct mr_option mr_options[] = {
      .help_z = "Stop with exit code 6 when more than this share of the records (counted over at least "
                "1,000) goes to the dead letters. 0 never stops; `backfill` never does."},
     {"shutdown.timeout", MR_OPT_DURATION, AT(shutdown_timeout_ms), .default_z = "30s", .min = 100,
-     .max = HOUR, .help_z = "How long a stop may take to finish the open batch before it is rolled back."},
+     .max = HOUR, .help_z = "How long a stop may take. Half of it is for finishing the batches under way, the rest for rolling back "
+                                "what is not done by then and for leaving the consumer group."},
 
     {"log.format", MR_OPT_WORD, AT(log_format), .words = log_format_words, .default_z = "logfmt",
      .flag_z = "--log-format", .help_z = "Form of the log lines on the standard error output."},
@@ -177,6 +303,13 @@ const size_t mr_option_count = sizeof mr_options / sizeof mr_options[0];
 const struct mr_option_section mr_option_sections[] = {
     {"", "General", ""},
     {"source", "Source", "Exactly one source is read: Kafka or files."},
+    {"format", "Formats", ""},
+    {"topics", NULL, NULL},
+    {"key", NULL, NULL},
+    {"null", NULL, NULL},
+    {"value", NULL, NULL},
+    {"avro", NULL, NULL},
+    {"registry", "Schema registry", "Named as in Confluent's clients."},
     {"unwrap", "Unwrapping events",
      "Named as in Debezium's own transforms; those that add columns work for every format."},
     {"text", "Text and limits", ""},

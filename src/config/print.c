@@ -13,7 +13,8 @@
 static bool is_secret_name(struct mr_str name)
 {
     static const char *const words[] = {"password", "passwd",  "secret",     "token",      "jaas",
-                                        "private",  "key.pem", "credential", "passphrase", "sslkey"};
+                                        "private",  "key.pem", "credential", "passphrase", "sslkey",
+                                        "authorization", "api-key",  "apikey"};
     for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
         size_t len = strlen(words[w]);
         for (size_t i = 0; i + len <= name.len; i++) {
@@ -177,8 +178,9 @@ static void print_pairs(const struct mr_option *opt, const struct mr_config *cfg
                         struct mr_buf *out)
 {
     struct mr_buf value = MR_BUF_INIT(MR_CONFIG_MAX_TEXT);
-    for (size_t i = 0; i < cfg->kafka_properties.count; i++) {
-        const struct mr_pair *pair = &cfg->kafka_properties.items[i];
+    const struct mr_pairs *pairs = (const struct mr_pairs *)((const char *)cfg + opt->offset);
+    for (size_t i = 0; i < pairs->count; i++) {
+        const struct mr_pair *pair = &pairs->items[i];
         bool secret = is_secret_name(mr_str_z(pair->key));
         mr_buf_append_json(&value, secret ? MR_STR(MASK) : mr_str_z(pair->value));
         print_entry(opt, cfg, mr_str_z(pair->key), json, &value, out);

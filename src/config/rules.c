@@ -255,7 +255,7 @@ enum mr_status mr_rule_set(struct mr_config *cfg, const struct mr_option *opt, s
 
     switch (opt->type) {
     case MR_OPT_PAIRS:
-        return set_pair(&cfg->kafka_properties, opt, name, leaf, origin, ar, err);
+        return set_pair((struct mr_pairs *)((char *)cfg + opt->offset), opt, name, leaf, origin, ar, err);
     case MR_OPT_COLUMN_TYPES:
         return set_column_type(cfg, opt, name, leaf, key, origin, ar, err);
     case MR_OPT_COLUMN_POLICIES:
@@ -278,13 +278,20 @@ enum mr_status mr_rule_set(struct mr_config *cfg, const struct mr_option *opt, s
     return mr_fail(err, MR_E_BUG, "%s is no map option", opt->key_z);
 }
 
+static void free_pairs(struct mr_pairs *pairs)
+{
+    for (size_t i = 0; i < pairs->count; i++) {
+        mr_xfree(pairs->items[i].key);
+        mr_xfree(pairs->items[i].value);
+    }
+    mr_xfree(pairs->items);
+}
+
 void mr_rules_free(struct mr_config *cfg)
 {
-    for (size_t i = 0; i < cfg->kafka_properties.count; i++) {
-        mr_xfree(cfg->kafka_properties.items[i].key);
-        mr_xfree(cfg->kafka_properties.items[i].value);
-    }
-    mr_xfree(cfg->kafka_properties.items);
+    free_pairs(&cfg->kafka_properties);
+    free_pairs(&cfg->topics);
+    free_pairs(&cfg->registry.headers);
     for (size_t i = 0; i < cfg->column_count; i++)
         mr_xfree(cfg->columns[i].name);
     mr_xfree(cfg->columns);

@@ -45,6 +45,7 @@ enum mr_semantic {
     MR_S_UUID,
     MR_S_GEOMETRY,         /* Point, Geometry, Geography: one JSON document with wkb (base64) and srid */
     MR_S_DOCUMENT,         /* arrays, maps, vectors: one JSON field */
+    MR_S_ANY_TEXT,         /* scalars of several types: their text */
     MR_S_DATE,             /* days */
     MR_S_TIME_MS,
     MR_S_TIME_US,
@@ -53,6 +54,10 @@ enum mr_semantic {
     MR_S_TIMESTAMP_US,
     MR_S_TIMESTAMP_NS,
     MR_S_INSTANT_MS,       /* Connect's own Timestamp */
+    MR_S_INSTANT_US,
+    MR_S_INSTANT_NS,
+    MR_S_DAY_TIME_MS,      /* a time of day and nothing else */
+    MR_S_DAY_TIME_US,
     MR_S_DURATION_US,
     MR_S_DURATION_NS,
     MR_S_ZONED_TIMESTAMP,
@@ -84,7 +89,8 @@ struct mr_connect_schema {
     uint32_t length;      /* BITS; 0 = the schema does not say */
     const struct mr_str *labels; /* ENUM: unescaped */
     uint32_t label_count;
-    const struct mr_connect_schema *items; /* ARRAY */
+    const struct mr_connect_schema *items; /* ARRAY; MAP: its values, where they are known */
+    bool renders;         /* values in it, written into a document, have another form than in the payload; connect_render.c */
     const struct mr_connect_field *fields; /* STRUCT, in the schema's order */
     uint32_t field_count;
     const struct mr_connect_field *const *sorted; /* the same by name, if there are many; else NULL */
@@ -98,6 +104,15 @@ const struct mr_connect_field *mr_connect_field(const struct mr_connect_schema *
  * MR_C_ANY. */
 const struct mr_connect_schema *mr_connect_compile(const struct mr_json_doc *doc, uint32_t node,
                                                    struct mr_arena *ar);
+
+/* A schema of that kind, name and parameters (an object of `doc`, or MR_JSON_NONE) made by another format's compiler, which fills in fields or
+ * items. Texts borrow from the document where they can, else from `ar`. */
+struct mr_connect_schema *mr_connect_make(enum mr_connect_kind kind, struct mr_str name, const struct mr_json_doc *doc,
+                                          uint32_t parameters, struct mr_arena *ar);
+void mr_connect_set_fields(struct mr_connect_schema *schema, struct mr_connect_field *fields, uint32_t count,
+                           struct mr_arena *ar);
+/* decimal(p,s) where that makes sense, else digits open. */
+struct mr_type mr_connect_decimal_type(int64_t precision, int32_t scale);
 
 /* ---- Compiled schemas by their bytes ---- */
 
@@ -168,6 +183,11 @@ void mr_connect_member(struct mr_connect *cn, const struct mr_connect_schema *sc
 /* One value that is not flattened. */
 struct mr_value mr_connect_value(struct mr_connect *cn, const struct mr_connect_schema *schema,
                                  const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar);
+
+/* connect_render.c: the value as JSON for a document: dates and times as ISO texts, decimals as texts, bytes as base64; false (with *invalid) if a
+ * value in it cannot be read. */
+bool mr_connect_render(struct mr_connect *cn, const struct mr_connect_schema *schema, const struct mr_json_doc *doc,
+                       uint32_t node, struct mr_arena *ar, struct mr_buf *out, struct mr_value *invalid);
 
 /* connect_time.c: the temporal semantics. */
 struct mr_value mr_connect_time(const struct mr_connect_schema *schema, const struct mr_json_doc *doc,

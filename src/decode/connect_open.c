@@ -7,6 +7,7 @@
 #include <millrace/base/utf8.h>
 
 #include "bytes_kind.h"
+#include "payload.h"
 #include "shape.h"
 
 static void placeholder_init(struct mr_connect *cn)
@@ -144,6 +145,10 @@ enum mr_status mr_connect_open(struct mr_connect *cn, enum mr_connect_side side,
                                const struct mr_record *rec, struct mr_arena *ar,
                                struct mr_connect_message *out, struct mr_error *err)
 {
+    if (rec->opened != NULL && rec->opened->has[side]) {
+        *out = rec->opened->message[side];
+        return MR_OK;
+    }
     bool is_key = side == MR_SIDE_KEY;
     struct mr_str text = is_key ? rec->key : rec->value;
     struct mr_json_reader *reader = is_key ? cn->key_reader : cn->value_reader;

@@ -294,6 +294,17 @@ static const struct semantic_name *find_semantic(struct mr_str name, unsigned ba
     return NULL;
 }
 
+static void apply_meaning(const struct description *d, unsigned base, struct mr_arena *ar, struct mr_connect_schema *out)
+{
+    const struct semantic_name *s = find_semantic(d->name, base);
+    if (s != NULL)
+        apply_semantic(s, d, ar, out);
+    else if (out->kind == MR_C_ARRAY || out->kind == MR_C_MAP)
+        out->semantic = MR_S_DOCUMENT;
+    else
+        apply_source_type(d, out);
+}
+
 static const struct mr_connect_schema *compile(const struct mr_json_doc *doc, uint32_t node,
                                                struct mr_arena *ar, unsigned depth,
                                                struct mr_str *field)
@@ -320,14 +331,7 @@ static const struct mr_connect_schema *compile(const struct mr_json_doc *doc, ui
     if (out->kind == MR_C_ANY)
         return out;
 
-    const struct semantic_name *s = find_semantic(d.name, base);
-    if (s != NULL)
-        apply_semantic(s, &d, ar, out);
-    else if (out->kind == MR_C_ARRAY || out->kind == MR_C_MAP)
-        out->semantic = MR_S_DOCUMENT;
-    else
-        apply_source_type(&d, out);
-
+    apply_meaning(&d, base, ar, out);
     if (out->kind == MR_C_STRUCT && mr_json_is(doc, d.fields, MR_J_ARRAY))
         compile_fields(doc, d.fields, ar, depth, out);
     struct mr_str none;
@@ -345,6 +349,47 @@ const struct mr_connect_schema *mr_connect_compile(const struct mr_json_doc *doc
 {
     struct mr_str field;
     return compile(doc, node, ar, 0, &field);
+}
+
+struct mr_connect_schema *mr_connect_make(enum mr_connect_kind kind, struct mr_str name, const struct mr_json_doc *doc,
+                                          uint32_t parameters, struct mr_arena *ar)
+{
+    struct mr_connect_schema *out = mr_arena_zalloc(ar, sizeof(*out));
+    struct description d = {.name = name, .parameters = parameters, .fields = MR_JSON_NONE, .items = MR_JSON_NONE};
+    unsigned base = 0;
+    out->scale = INT32_MIN;
+    out->kind = (uint8_t)kind;
+    out->name = name;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (kinds[i].kind != kind)
+            continue;
+        out->type = MR_TYPE(kinds[i].type);
+        base = kinds[i].base;
+    }
+    if (kind == MR_C_ANY)
+        return out;
+    if (parameters != MR_JSON_NONE)
+        read_parameters(doc, ar, &d);
+    apply_meaning(&d, base, ar, out);
+    out->type.origin = out->type.kind != MR_T_NONE ? MR_SCHEMA : MR_OBSERVED;
+    return out;
+}
+
+void mr_connect_set_fields(struct mr_connect_schema *schema, struct mr_connect_field *fields, uint32_t count,
+                           struct mr_arena *ar)
+{
+    for (uint32_t i = 0; i < count; i++)
+        fields[i].is_plain = mr_str_find(fields[i].name, '.') < 0 && mr_str_find(fields[i].name, '\\') < 0;
+    schema->fields = fields;
+    schema->field_count = count;
+    schema->sorted = count > LINEAR_FIELDS ? sort_fields(fields, count, ar) : NULL;
+}
+
+struct mr_type mr_connect_decimal_type(int64_t precision, int32_t scale)
+{
+    if (precision < 1 || precision > 1000 || scale < 0 || scale > precision)
+        return MR_TYPE_DECIMAL_OPEN;
+    return MR_TYPE_DECIMAL((uint16_t)precision, (int16_t)scale);
 }
 
 const struct mr_connect_field *mr_connect_field(const struct mr_connect_schema *schema,

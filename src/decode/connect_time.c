@@ -72,6 +72,13 @@ static struct mr_value date(int64_t days)
     return mr_value_time(MR_V_DATE, days);
 }
 
+static struct mr_value day_time(int64_t us)
+{
+    if (us < 0 || us > MR_US_PER_DAY)
+        return MR_BAD_RANGE("no time of day");
+    return time_or_duration(us);
+}
+
 static struct mr_value from_number(enum mr_semantic semantic, int64_t v)
 {
     int64_t us;
@@ -94,6 +101,16 @@ static struct mr_value from_number(enum mr_semantic semantic, int64_t v)
         return moment_ns(v);
     case MR_S_INSTANT_MS:
         return moment(MR_V_TIMESTAMPTZ, v, 1000);
+    case MR_S_INSTANT_US:
+        return moment(MR_V_TIMESTAMPTZ, v, 1);
+    case MR_S_INSTANT_NS:
+        return mr_value_time(MR_V_TIMESTAMPTZ, mr_floor_div(v, 1000));
+    case MR_S_DAY_TIME_MS:
+        if (__builtin_mul_overflow(v, INT64_C(1000), &us))
+            return MR_BAD_RANGE("no time of day");
+        return day_time(us);
+    case MR_S_DAY_TIME_US:
+        return day_time(v);
     case MR_S_DURATION_US:
         return mr_value_time(MR_V_DURATION, v);
     case MR_S_DURATION_NS:

@@ -247,6 +247,33 @@ static struct mr_value document(struct mr_connect *cn, const struct mr_json_doc 
     return v;
 }
 
+/* A document whose values are dates, decimals, … by its schema. */
+static struct mr_value rendered(struct mr_connect *cn, const struct mr_connect_schema *schema,
+                                const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar)
+{
+    if (!schema->renders)
+        return document(cn, doc, node, ar);
+    struct mr_value v;
+    struct mr_buf buf = MR_BUF_INIT(cn->cfg->max_message_bytes);
+    if (mr_connect_render(cn, schema, doc, node, ar, &buf, &v)) {
+        v = buf.overflow ? MR_BAD_VALUE("the document is too large")
+                         : mr_value_bytes(MR_V_JSON, mr_arena_copy(ar, mr_buf_str(&buf)));
+        unsigned flags = 0;
+        (void)mr_json_text(doc, node, ar, &flags);
+        v.flags = (uint8_t)flags;
+    }
+    mr_buf_free(&buf);
+    return v;
+}
+
+/* Scalars of several types in one column: each as its text. */
+static struct mr_value any_text(struct mr_connect *cn, const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar)
+{
+    if (mr_json_is(doc, node, MR_J_STRING))
+        return text(cn, doc, node, ar);
+    return mr_value_text(mr_json_raw(doc, node));
+}
+
 /* A JSON column: text that holds JSON. It goes on in compact form, so that the snapshot's and the stream's spelling agree. */
 static struct mr_value json_text(struct mr_connect *cn, const struct mr_json_doc *doc, uint32_t node,
                                  struct mr_arena *ar)
@@ -348,7 +375,7 @@ static struct mr_value plain(struct mr_connect *cn, const struct mr_connect_sche
     case MR_C_ARRAY:
     case MR_C_MAP:
     case MR_C_STRUCT:
-        return document(cn, doc, node, ar);
+        return rendered(cn, schema, doc, node, ar);
     case MR_C_ANY:
         break;
     }
@@ -387,7 +414,9 @@ struct mr_value mr_connect_value(struct mr_connect *cn, const struct mr_connect_
     case MR_S_GEOMETRY:
         return geometry(cn, doc, node, ar);
     case MR_S_DOCUMENT:
-        return document(cn, doc, node, ar);
+        return rendered(cn, schema, doc, node, ar);
+    case MR_S_ANY_TEXT:
+        return any_text(cn, doc, node, ar);
     case MR_S_DATE:
     case MR_S_TIME_MS:
     case MR_S_TIME_US:
@@ -396,6 +425,10 @@ struct mr_value mr_connect_value(struct mr_connect *cn, const struct mr_connect_
     case MR_S_TIMESTAMP_US:
     case MR_S_TIMESTAMP_NS:
     case MR_S_INSTANT_MS:
+    case MR_S_INSTANT_US:
+    case MR_S_INSTANT_NS:
+    case MR_S_DAY_TIME_MS:
+    case MR_S_DAY_TIME_US:
     case MR_S_DURATION_US:
     case MR_S_DURATION_NS:
     case MR_S_ZONED_TIMESTAMP:

@@ -132,6 +132,35 @@ static struct source read_source(const struct mr_json_doc *doc, uint32_t node, s
     return s;
 }
 
+/* ---- Emitting ---- */
+
+/* What is added to a change on its way to the engine. */
+struct adding {
+    const struct mr_config *cfg;
+    struct mr_fields meta, headers;
+    struct mr_arena *ar;
+    mr_emit_fn emit;
+    void *ctx;
+};
+
+/* Takes out of the row what the metadata columns replace. */
+static enum mr_status emit_added(void *ctx, const struct mr_change *ev, struct mr_error *err)
+{
+    struct adding *add = ctx;
+    if (ev->op == MR_OP_DELETE && !ev->is_tombstone && add->cfg->drops_delete_events)
+        return mr_control_emit(MR_CONTROL_EMPTY, NULL, add->ar, add->emit, add->ctx, err);
+    if (add->meta.count == 0 && add->headers.count == 0)
+        return add->emit(add->ctx, ev, err);
+    struct mr_change *copy = mr_arena_alloc(add->ar, sizeof(*copy));
+    *copy = *ev;
+    copy->meta = add->meta;
+    copy->headers = add->headers;
+    mr_meta_override(&add->meta, &copy->after);
+    if (copy->is_whole_before) /* it may become the row */
+        mr_meta_override(&add->meta, &copy->before);
+    return add->emit(add->ctx, copy, err);
+}
+
 /* ---- Rows ---- */
 
 /* `ev` gets the elements of the image's arrays, where arrays are tables; NULL: they are of no interest. */
@@ -192,8 +221,7 @@ static enum mr_status fill_delete(struct mr_decoder *dec, const struct mr_connec
 
 static enum mr_status relational(struct mr_decoder *dec, const struct mr_record *rec,
                                  const struct mr_connect_message *value, const struct mr_shape *sh,
-                                 const struct mr_fields *meta, struct mr_arena *ar, mr_emit_fn emit,
-                                 void *ctx, struct mr_error *err)
+                                 struct mr_arena *ar, mr_emit_fn emit, void *ctx, struct mr_error *err)
 {
     char op = mr_json_raw(&value->doc, sh->node[MR_M_OP]).ptr[0];
     if (op == 'm')
@@ -203,7 +231,6 @@ static enum mr_status relational(struct mr_decoder *dec, const struct mr_record 
     struct mr_change *ev = mr_arena_zalloc(ar, sizeof(*ev));
     ev->relation = source.relation;
     ev->source_us = source.us;
-    ev->meta = *meta;
     if (op == 't') {
         ev->op = MR_OP_TRUNCATE;
         return emit(ctx, ev, err);
@@ -218,45 +245,20 @@ static enum mr_status relational(struct mr_decoder *dec, const struct mr_record 
         MR_TRY(fill_delete(dec, value, sh, ar, ev, err));
     else
         MR_TRY(fill_upsert(dec, value, sh, op, ar, ev, err));
-    mr_meta_override(meta, &ev->after);
     return emit(ctx, ev, err);
 }
 
 /* ---- MongoDB ---- */
 
-/* Takes out of a row what the metadata columns replace, on the change's way to the engine. */
-struct overriding {
-    const struct mr_fields *meta;
-    struct mr_arena *ar;
-    mr_emit_fn emit;
-    void *ctx;
-};
-
-static enum mr_status emit_overridden(void *ctx, const struct mr_change *ev, struct mr_error *err)
-{
-    struct overriding *o = ctx;
-    struct mr_change *copy = mr_arena_alloc(o->ar, sizeof(*copy));
-    *copy = *ev;
-    mr_meta_override(o->meta, &copy->after);
-    return o->emit(o->ctx, copy, err);
-}
-
 static enum mr_status mongodb(struct mr_decoder *dec, const struct mr_record *rec,
                               const struct mr_connect_message *value, const struct mr_shape *sh,
-                              const struct mr_fields *meta, struct mr_arena *ar, mr_emit_fn emit,
-                              void *ctx, struct mr_error *err)
+                              struct mr_arena *ar, mr_emit_fn emit, void *ctx, struct mr_error *err)
 {
     struct mr_connect_message key;
     MR_TRY(mr_connect_open(dec->cn, MR_SIDE_KEY, rec, ar, &key, err));
     bool has_key = !key.is_null && !key.is_text;
-
-    struct overriding o = {meta, ar, emit, ctx};
-    if (meta->count != 0) {
-        emit = emit_overridden;
-        ctx = &o;
-    }
     return mr_debezium_mongodb_decode(dec->mg, rec, has_key ? &key.doc : NULL, key.root, &value->doc,
-                                      sh->object, meta, ar, emit, ctx, err);
+                                      sh->object, NULL, ar, emit, ctx, err);
 }
 
 /* ---- Tombstones ---- */
@@ -305,11 +307,16 @@ static enum mr_status tombstone(struct mr_decoder *dec, const struct mr_record *
     if (mr_control_key(rec, &key, &control))
         return mr_control_emit(control, NULL, ar, emit, ctx, err);
 
-    struct mr_fields meta = mr_meta_fields(dec->meta, dec->cn, rec, NULL, NULL, MR_STR("d"), ar);
+    if (dec->cfg->drops_tombstones)
+        return mr_control_emit(MR_CONTROL_EMPTY, NULL, ar, emit, ctx, err);
+
+    struct adding add = {.cfg = dec->cfg, .ar = ar, .emit = emit, .ctx = ctx};
+    add.meta = mr_meta_fields(dec->meta, dec->cn, rec, NULL, NULL, MR_STR("d"), ar);
+    add.headers = mr_meta_headers(dec->meta, dec->cn, rec, NULL, NULL, MR_STR("d"), ar);
     struct mr_relation relation = relation_of_key(&key, ar);
     if (is_mongodb_key(rec, &key, facts, ar))
-        return mr_debezium_mongodb_tombstone(dec->mg, rec, &key.doc, key.root, relation, &meta, ar, emit,
-                                             ctx, err);
+        return mr_debezium_mongodb_tombstone(dec->mg, rec, &key.doc, key.root, relation, NULL, ar, emit_added,
+                                             &add, err);
 
     struct mr_change *ev = mr_arena_zalloc(ar, sizeof(*ev));
     struct mr_key_rule rule = {.relation = relation};
@@ -317,11 +324,10 @@ static enum mr_status tombstone(struct mr_decoder *dec, const struct mr_record *
     ev->is_tombstone = true;
     ev->relation = relation;
     ev->source_us = INT64_MIN;
-    ev->meta = meta;
     MR_TRY(mr_key_apply(dec->cn, rec, &key, &rule, dec->wants_key_text, ar, ev, err));
     if (!ev->has_key) /* follows every delete of a table without key */
         return mr_control_emit(MR_CONTROL_EMPTY, NULL, ar, emit, ctx, err);
-    return emit(ctx, ev, err);
+    return emit_added(&add, ev, err);
 }
 
 /* ---- The decoder ---- */
@@ -356,10 +362,11 @@ static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec
     if (mr_shape_is_envelope(&sh)) {
         bool is_mongodb = mr_debezium_is_mongodb(&sh);
         note_envelope(facts, is_mongodb);
-        struct mr_fields meta =
-            mr_meta_fields(dec->meta, dec->cn, rec, &sh, value.schema, MR_STR(""), ar);
-        return is_mongodb ? mongodb(dec, rec, &value, &sh, &meta, ar, emit, ctx, err)
-                          : relational(dec, rec, &value, &sh, &meta, ar, emit, ctx, err);
+        struct adding add = {.cfg = dec->cfg, .ar = ar, .emit = emit, .ctx = ctx};
+        add.meta = mr_meta_fields(dec->meta, dec->cn, rec, &sh, value.schema, MR_STR(""), ar);
+        add.headers = mr_meta_headers(dec->meta, dec->cn, rec, &sh, value.schema, MR_STR(""), ar);
+        return is_mongodb ? mongodb(dec, rec, &value, &sh, ar, emit_added, &add, err)
+                          : relational(dec, rec, &value, &sh, ar, emit_added, &add, err);
     }
     if (mr_control_recognise(rec, &value, &sh, &control))
         return mr_control_emit(control, &sh, ar, emit, ctx, err);

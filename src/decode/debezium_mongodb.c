@@ -18,6 +18,9 @@ struct mr_debezium_mongodb *mr_debezium_mongodb_create(const struct mr_config *c
 
     mg->cfg = cfg;
     mg->wants_key_text = mr_config_wants_key_text(cfg);
+    for (size_t i = 0; i < cfg->table_count; i++)
+        mg->wants_id |= cfg->rewrite_with_id && cfg->unwrap_delete == MR_DELETE_SOFT &&
+                        cfg->tables[i].key_mode != MR_KEY_UNSET && cfg->tables[i].key_mode != MR_KEY_RECORD;
     mg->reader = mr_json_reader_create(&limits);
     mr_extjson_init(&mg->ej, cfg);
     return mg;
@@ -101,6 +104,25 @@ static enum mr_status key_fields(struct mr_debezium_mongodb *mg, const struct mr
     MR_TRY(mr_mongodb_open(mg, key_doc, id, "the key's id", ar, &inner, &root, err));
     add_id(mg, &inner, root, ar, out);
     return MR_OK;
+}
+
+static bool has_id(const struct mr_field_list *row)
+{
+    for (size_t i = row->count; i-- > 0;)
+        if (is_id(row->items[i].path))
+            return true;
+    return false;
+}
+
+/* rewrite-with-id: a row that lacks its _id gets the key's. */
+static void complete_id(struct mr_mongodb_event *mev, struct mr_change *ev)
+{
+    struct mr_field_list *row = ev->op == MR_OP_DELETE ? &mev->before : &mev->after;
+
+    if (!mev->mg->wants_id || has_id(row))
+        return;
+    for (size_t i = 0; i < mev->key.count; i++)
+        mr_field_add(row, mev->ar, mev->key.items[i].path, mev->key.items[i].type, mev->key.items[i].value);
 }
 
 /* Without a record key the document's own _id is the key. */
@@ -259,6 +281,8 @@ enum mr_status mr_debezium_mongodb_decode(struct mr_debezium_mongodb *mg, const 
     ev->source_us = source_time(doc, source);
     ev->is_new = ev->op == MR_OP_UPSERT && !ev->partial &&
                 (mr_json_string_is(doc, op, MR_STR("c")) || mr_json_string_is(doc, op, MR_STR("r")));
+    ev->is_whole_before = ev->op == MR_OP_DELETE && mev.before.count > 0;
+    complete_id(&mev, ev);
     ev->before = mr_field_list_get(&mev.before);
     ev->after = mr_field_list_get(&mev.after);
     mr_arrays_give(&mev.arrays, &mev.after, ev);

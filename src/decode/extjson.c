@@ -6,12 +6,14 @@
 void mr_extjson_init(struct mr_extjson *ej, const struct mr_config *cfg)
 {
     /* A rendered text is at most its quotation marks around NaN longer than what it is made of, and messages end at 1 GiB. */
-    *ej = (struct mr_extjson){.cfg = cfg, .scratch = MR_BUF_INIT((size_t)UINT32_MAX)};
+    *ej = (struct mr_extjson){.cfg = cfg, .scratch = MR_BUF_INIT((size_t)UINT32_MAX),
+                               .name = MR_BUF_INIT((size_t)UINT32_MAX)};
 }
 
 void mr_extjson_free(struct mr_extjson *ej)
 {
     mr_buf_free(&ej->scratch);
+    mr_buf_free(&ej->name);
 }
 
 static struct mr_type typed(enum mr_type_kind kind)
@@ -139,6 +141,11 @@ static bool note_array(const struct mr_json_doc *doc, uint32_t node, struct mr_s
     return mr_arrays_note(out, doc, node, path, NULL);
 }
 
+bool mr_extjson_is_nothing(const struct mr_extjson *ej, const struct mr_json_doc *doc, const struct mr_bson_value *value)
+{
+    return ej->cfg->field_names != MR_NAMES_NONE && value->kind == MR_BSON_ARRAY && doc->nodes[value->node].count == 0;
+}
+
 static uint32_t visit(void *ctx, const struct mr_json_doc *doc, uint32_t node, struct mr_str path,
                       struct mr_arena *ar, struct mr_field_list *out)
 {
@@ -147,6 +154,8 @@ static uint32_t visit(void *ctx, const struct mr_json_doc *doc, uint32_t node, s
 
     if (read.kind == MR_BSON_UNDEFINED)
         return MR_JSON_NONE;
+    if (mr_extjson_is_nothing(ej, doc, &read))
+        read.kind = MR_BSON_NULL;
     if (ej->cfg->flatten_struct && read.kind == MR_BSON_DOCUMENT &&
         mr_flatten_may(out, path, doc->nodes[read.node].count))
         return read.node;

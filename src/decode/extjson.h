@@ -6,6 +6,9 @@
  * timestamptz, Binary → bytes, ObjectId, String, Symbol, JavaScript → text, the rest → json. Undefined is left out everywhere. A
  * DBPointer is the document {"$ref", "$id"}, as v1 writes it. A wrapper whose content cannot be is MR_V_INVALID.
  *
+ * Where unwrap.field.name.adjustment.mode says so, names inside JSON values are adjusted; one whose adjusted form another member of the same
+ * document has, too, stays as it is.
+ *
  * Inside JSON values are rendered as Kafka Connect does: dates epoch milliseconds, binaries base64, decimals and ObjectIds text, NaN and
  * the infinities quoted. Main thread only. */
 #ifndef MILLRACE_DECODE_EXTJSON_H
@@ -21,6 +24,7 @@
 struct mr_extjson {
     const struct mr_config *cfg;
     struct mr_buf scratch; /* for rendering; kept between calls */
+    struct mr_buf name;    /* a name being adjusted */
 };
 
 void mr_extjson_init(struct mr_extjson *ej, const struct mr_config *cfg);
@@ -74,6 +78,8 @@ struct mr_bson_value {
     uint8_t type;       /* BAD: enum mr_type_kind */
 };
 
+/* An empty array, which the transform makes a null when it adjusts names. */
+bool mr_extjson_is_nothing(const struct mr_extjson *ej, const struct mr_json_doc *doc, const struct mr_bson_value *value);
 struct mr_bson_value mr_extjson_read(const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar);
 /* The value as one JSON text in `ar`, rendered as Connect does. *flags gets MR_TEXT_… bits of all strings inside. */
 struct mr_str mr_extjson_render(struct mr_extjson *ej, const struct mr_json_doc *doc,

@@ -3,6 +3,7 @@
 #include "extjson.h"
 
 #include <millrace/base/encode.h>
+#include <millrace/base/map.h>
 #include <millrace/base/utf8.h>
 
 /* A scratch buffer larger than this is given back, so that one giant document does not cost memory for ever. */
@@ -16,9 +17,11 @@ struct frame {
     bool is_object;
     bool has_any;      /* a comma goes before the next */
     bool closes_scope; /* it is the scope of code: one brace more at its end */
+    struct mr_map *names; /* how many members want each adjusted name; NULL = no name of it has been adjusted yet */
 };
 
 struct render {
+    struct mr_extjson *ej;
     const struct mr_json_doc *doc;
     struct mr_arena *ar;
     struct mr_buf *out;
@@ -43,6 +46,45 @@ static void put_quoted(struct render *r, struct mr_str text)
     mr_buf_append_char(r->out, '"');
 }
 
+/* The member's name, adjusted, in ej->name. False: it stays as it is. */
+static bool adjust(struct render *r, uint32_t name)
+{
+    struct mr_str own = mr_json_string(r->doc, name, r->ar, NULL);
+
+    mr_buf_clear(&r->ej->name);
+    mr_field_name_append(r->ej->cfg->field_names, own, &r->ej->name);
+    return !mr_str_eq(mr_buf_str(&r->ej->name), own);
+}
+
+static void count_names(struct render *r, struct frame *frame)
+{
+    frame->names = mr_map_create();
+    for (uint32_t n = mr_json_first(r->doc, frame->node); n != MR_JSON_NONE; n = mr_json_next_in(r->doc, frame->node, n)) {
+        if (mr_json_is_shadowed(r->doc, frame->node, n))
+            continue;
+        (void)adjust(r, n);
+        struct mr_str name = mr_buf_str(&r->ej->name);
+        mr_map_put(frame->names, name, (void *)((uintptr_t)mr_map_get(frame->names, name) + 1));
+    }
+}
+
+static void put_name(struct render *r, struct frame *frame, uint32_t name)
+{
+    if (r->ej->cfg->field_names == MR_NAMES_NONE || !adjust(r, name)) {
+        put_string(r, name);
+        return;
+    }
+    if (frame->names == NULL) {
+        count_names(r, frame);
+        (void)adjust(r, name);
+    }
+    struct mr_str adjusted = mr_buf_str(&r->ej->name);
+    if ((uintptr_t)mr_map_get(frame->names, adjusted) > 1)
+        put_string(r, name);
+    else
+        put_quoted(r, adjusted); /* nothing in it needs an escape */
+}
+
 static void open_container(struct render *r, uint32_t node, bool closes_scope)
 {
     struct frame *frame = r->unused;
@@ -65,6 +107,7 @@ static void close_container(struct render *r)
     mr_buf_append_char(r->out, frame->is_object ? '}' : ']');
     if (frame->closes_scope)
         mr_buf_append_char(r->out, '}');
+    mr_map_destroy(frame->names, NULL);
     r->top = frame->up;
     frame->up = r->unused;
     r->unused = frame;
@@ -153,8 +196,10 @@ static void put_next(struct render *r)
         mr_buf_append_char(r->out, ',');
     frame->has_any = true;
     if (frame->is_object) {
-        put_string(r, node);
+        put_name(r, frame, node);
         mr_buf_append_char(r->out, ':');
+        if (mr_extjson_is_nothing(r->ej, r->doc, &value))
+            value.kind = MR_BSON_NULL;
     }
     put_value(r, &value);
 }
@@ -162,7 +207,7 @@ static void put_next(struct render *r)
 struct mr_str mr_extjson_render(struct mr_extjson *ej, const struct mr_json_doc *doc,
                                 const struct mr_bson_value *value, struct mr_arena *ar, unsigned *flags)
 {
-    struct render r = {.doc = doc, .ar = ar, .out = &ej->scratch};
+    struct render r = {.ej = ej, .doc = doc, .ar = ar, .out = &ej->scratch};
 
     mr_buf_clear(&ej->scratch);
     put_value(&r, value);

@@ -257,7 +257,9 @@ static enum mr_status begin(struct mr_decoder *dec, const struct mr_record *rec,
 
     ev->relation = rule.relation;
     ev->source_us = INT64_MIN;
-    ev->meta = mr_meta_fields(dec->meta, dec->cn, rec, NULL, NULL, is_delete ? MR_STR("d") : MR_STR(""), ar);
+    struct mr_str op = is_delete ? MR_STR("d") : MR_STR("");
+    ev->meta = mr_meta_fields(dec->meta, dec->cn, rec, NULL, NULL, op, ar);
+    ev->headers = mr_meta_headers(dec->meta, dec->cn, rec, NULL, NULL, op, ar);
     MR_TRY(mr_key_apply(dec->cn, rec, &key, &rule, dec->wants_key_text, ar, ev, err));
     if (is_flattened)
         join_key_paths(&ev->key, dec->delimiter_z, ar);
@@ -331,6 +333,7 @@ static enum mr_status row(struct mr_decoder *dec, const struct mr_record *rec,
     ev->after = mr_field_list_get(&list);
     mr_arrays_give(&arrays, &list, ev);
     mr_meta_override(&ev->meta, &ev->after);
+    mr_key_follow_image(ar, ev, &ev->after);
 
     int64_t ms, us;
     if (mr_json_int64(&value->doc, sh->node[MR_M_META_SOURCE_TS_MS], &ms) &&

@@ -52,6 +52,7 @@ static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec
     ev->source_us = INT64_MIN;
     ev->meta = mr_meta_fields(dec->meta, dec->cn, rec, NULL, NULL,
                               value.is_null ? MR_STR("d") : MR_STR(""), ar);
+    ev->headers = mr_meta_headers(dec->meta, dec->cn, rec, NULL, NULL, value.is_null ? MR_STR("d") : MR_STR(""), ar);
 
     if (value.is_null) {
         if (!ev->has_key)

@@ -13,10 +13,16 @@ struct item {
     struct mr_str path;   /* of the column */
 };
 
-struct mr_meta {
-    struct mr_arena *ar;
+struct list {
+    const char *option_z;
     struct item *items;
     size_t count;
+};
+
+struct mr_meta {
+    struct mr_arena *ar;
+    struct list fields, headers;
+    bool names_are_adjusted; /* those of fields, but not ours */
 };
 
 static bool is_one_of(struct mr_str s, const char *const *list_z)
@@ -47,7 +53,17 @@ static void place_bare(struct item *it)
     }
 }
 
-static enum mr_status parse_item(struct mr_meta *meta, struct mr_str text, struct mr_str prefix,
+/* Where the names of fields are adjusted, an added column has a path of Millrace's own: its name is not adjusted, and it cannot be the same as a
+ * field's. */
+static struct mr_str column_path(const struct mr_meta *meta, struct mr_str name)
+{
+    struct mr_str path = mr_flatten_path(MR_STR(""), name, meta->ar);
+    if (!meta->names_are_adjusted || path.len == 0 || path.ptr[0] == '\\')
+        return path;
+    return mr_arena_printf(meta->ar, "\\%.*s", MR_STR_FMT(path));
+}
+
+static enum mr_status parse_item(struct mr_meta *meta, const struct list *list, struct mr_str text, struct mr_str prefix,
                                  struct item *it, struct mr_error *err)
 {
     struct mr_str rename = MR_STR("");
@@ -57,7 +73,7 @@ static enum mr_status parse_item(struct mr_meta *meta, struct mr_str text, struc
         ref = mr_str_trim(mr_str_of(text.ptr, (size_t)colon));
         rename = mr_str_trim(mr_str_of(text.ptr + colon + 1, text.len - (size_t)colon - 1));
         if (mr_str_find(rename, ':') >= 0)
-            return mr_fail(err, MR_E_CONFIG, "unwrap.add.fields: \"%.*s\" has more than one colon",
+            return mr_fail(err, MR_E_CONFIG, "%s: unexpected field name: \"%.*s\" has more than one colon", list->option_z,
                            MR_STR_FMT(text));
     }
 
@@ -79,24 +95,39 @@ static enum mr_status parse_item(struct mr_meta *meta, struct mr_str text, struc
             it->name.len = 0;
     }
     if (it->name.len == 0)
-        return mr_fail(err, MR_E_CONFIG, "unwrap.add.fields: \"%.*s\" names no field", MR_STR_FMT(text));
+        return mr_fail(err, MR_E_CONFIG, "%s: \"%.*s\" names no field", list->option_z, MR_STR_FMT(text));
 
     if (rename.len != 0)
         column = rename;
     struct mr_str name = mr_arena_printf(meta->ar, "%.*s%.*s", MR_STR_FMT(prefix), MR_STR_FMT(column));
-    it->path = mr_flatten_path(MR_STR(""), name, meta->ar);
+    it->path = list == &meta->headers ? name : column_path(meta, name);
     return MR_OK;
 }
 
-static enum mr_status parse_list(struct mr_meta *meta, const struct mr_config *cfg,
-                                 struct mr_error *err)
+/* Two columns of one name. The transform adds `__deleted` itself, in the modes that rewrite. */
+static enum mr_status check_unique(const struct mr_config *cfg, const struct list *list, const struct item *it,
+                                   struct mr_error *err)
 {
-    struct mr_str rest = mr_arena_copy(meta->ar, mr_str_z(cfg->add_fields));
-    struct mr_str prefix = mr_str_z(cfg->add_fields_prefix);
+    bool is_soft = cfg->unwrap_delete == MR_DELETE_SOFT;
+    for (size_t i = 0; i < cfg->table_count; i++)
+        is_soft |= cfg->tables[i].delete_mode == MR_DELETE_SOFT;
+    if (is_soft && (mr_str_eq(it->path, MR_STR("__deleted")) || mr_str_eq(it->path, MR_STR("\\__deleted"))))
+        return mr_fail(err, MR_E_CONFIG, "%s makes a column \"__deleted\", which deletes have already", list->option_z);
+    for (size_t i = 0; i < list->count; i++) {
+        if (mr_str_eq(list->items[i].path, it->path))
+            return mr_fail(err, MR_E_CONFIG, "%s makes two columns \"%.*s\"", list->option_z, MR_STR_FMT(it->path));
+    }
+    return MR_OK;
+}
+
+static enum mr_status parse_list(struct mr_meta *meta, const struct mr_config *cfg, const char *text_z, const char *prefix_z,
+                                 struct list *list, struct mr_error *err)
+{
+    struct mr_str rest = mr_arena_copy(meta->ar, mr_str_z(text_z));
     size_t most = 1;
     for (size_t i = 0; i < rest.len; i++)
         most += rest.ptr[i] == ',';
-    meta->items = mr_arena_zalloc(meta->ar, most * sizeof(*meta->items));
+    list->items = mr_arena_zalloc(meta->ar, most * sizeof(*list->items));
 
     while (rest.len != 0) {
         ptrdiff_t comma = mr_str_find(rest, ',');
@@ -106,14 +137,11 @@ static enum mr_status parse_list(struct mr_meta *meta, const struct mr_config *c
         if (text.len == 0)
             continue;
 
-        struct item *it = &meta->items[meta->count];
-        MR_TRY(parse_item(meta, text, prefix, it, err));
-        for (size_t i = 0; i < meta->count; i++) {
-            if (mr_str_eq(meta->items[i].path, it->path))
-                return mr_fail(err, MR_E_CONFIG, "unwrap.add.fields makes two columns \"%.*s\"",
-                               MR_STR_FMT(it->path));
-        }
-        meta->count++;
+        struct item *it = &list->items[list->count];
+        MR_TRY(parse_item(meta, list, text, mr_str_z(prefix_z), it, err));
+        if (list == &meta->fields)
+            MR_TRY(check_unique(cfg, list, it, err));
+        list->count++;
     }
     return MR_OK;
 }
@@ -122,7 +150,12 @@ enum mr_status mr_meta_create(const struct mr_config *cfg, struct mr_meta **out,
 {
     struct mr_meta *meta = mr_xcalloc(1, sizeof(*meta));
     meta->ar = mr_arena_create(1024);
-    enum mr_status status = parse_list(meta, cfg, err);
+    meta->fields.option_z = "unwrap.add.fields";
+    meta->headers.option_z = "unwrap.add.headers";
+    meta->names_are_adjusted = cfg->field_names != MR_NAMES_NONE;
+    enum mr_status status = parse_list(meta, cfg, cfg->add_fields, cfg->add_fields_prefix, &meta->fields, err);
+    if (status == MR_OK && cfg->add_headers != NULL)
+        status = parse_list(meta, cfg, cfg->add_headers, cfg->add_headers_prefix, &meta->headers, err);
     if (status != MR_OK) {
         mr_meta_destroy(meta);
         return status;
@@ -178,35 +211,50 @@ static struct mr_type envelope_type(const struct item *it)
     return declared(it->top == MR_M_OP ? MR_T_TEXT : MR_T_INT64);
 }
 
+/* The item's value in an envelope, and its schema (NULL = none). *is_known: does the envelope have the name at all? A struct that is null
+ * (a transaction, mostly) has every name. */
+static uint32_t find_in_envelope(const struct item *it, const struct mr_shape *shape, const struct mr_connect_schema **schema,
+                                 bool *is_known)
+{
+    if (it->where == FROM_ENVELOPE) {
+        uint32_t node = member_at(shape, it->top, it->name);
+        *schema = schema_at(*schema, it->name);
+        *is_known = node != MR_JSON_NONE || *schema != NULL;
+        return node;
+    }
+    uint32_t holder = member_at(shape, it->top, it->holder);
+    const struct mr_connect_schema *holder_schema = schema_at(*schema, it->holder);
+    bool is_null_holder = mr_json_is(shape->doc, holder, MR_J_NULL);
+    uint32_t node = mr_json_member(shape->doc, holder, it->name);
+    if (node == MR_JSON_NONE && !is_null_holder && schema_at(holder_schema, it->name) == NULL) {
+        /* A struct that does not know the name: the envelope may. */
+        node = mr_json_member(shape->doc, shape->object, it->name);
+        holder_schema = *schema;
+    }
+    *schema = schema_at(holder_schema, it->name);
+    *is_known = node != MR_JSON_NONE || *schema != NULL || (is_null_holder && holder_schema == NULL);
+    return node;
+}
+
+static struct mr_value value_in_envelope(struct mr_connect *cn, const struct mr_connect_schema *schema, const struct mr_shape *shape,
+                                         uint32_t node, struct mr_arena *ar)
+{
+    return node == MR_JSON_NONE ? mr_value_null() : mr_connect_value(cn, schema, shape->doc, node, ar);
+}
+
 static void from_envelope(const struct item *it, struct mr_connect *cn, const struct mr_shape *shape,
                           const struct mr_connect_schema *schema, struct mr_arena *ar,
                           struct mr_field_list *out)
 {
-    uint32_t node;
-    if (it->where == FROM_ENVELOPE) {
-        node = member_at(shape, it->top, it->name);
-        schema = schema_at(schema, it->name);
-    } else {
-        uint32_t holder = member_at(shape, it->top, it->holder);
-        const struct mr_connect_schema *holder_schema = schema_at(schema, it->holder);
-        node = mr_json_member(shape->doc, holder, it->name);
-        if (node == MR_JSON_NONE && !mr_json_is(shape->doc, holder, MR_J_NULL)) {
-            /* A struct that does not know the name: the envelope may. */
-            node = mr_json_member(shape->doc, shape->object, it->name);
-            holder_schema = schema;
-        }
-        schema = schema_at(holder_schema, it->name);
-    }
-
+    bool is_known;
+    uint32_t node = find_in_envelope(it, shape, &schema, &is_known);
     struct mr_type type = schema == NULL ? MR_TYPE(MR_T_NONE) : schema->type;
     if (it->where == FROM_ENVELOPE)
         type = envelope_type(it);
     else if (schema != NULL && schema->kind == MR_C_STRUCT && type.kind == MR_T_NONE)
         type = declared(MR_T_JSON);
     type.not_null = false;
-    struct mr_value v = node == MR_JSON_NONE ? mr_value_null()
-                                             : mr_connect_value(cn, schema, shape->doc, node, ar);
-    mr_field_add(out, ar, it->path, type, v);
+    mr_field_add(out, ar, it->path, type, value_in_envelope(cn, schema, shape, node, ar));
 }
 
 struct mr_fields mr_meta_fields(const struct mr_meta *meta, struct mr_connect *cn,
@@ -215,14 +263,36 @@ struct mr_fields mr_meta_fields(const struct mr_meta *meta, struct mr_connect *c
                                 struct mr_arena *ar)
 {
     struct mr_field_list list = {0};
-    for (size_t i = 0; i < meta->count; i++) {
-        const struct item *it = &meta->items[i];
+    for (size_t i = 0; i < meta->fields.count; i++) {
+        const struct item *it = &meta->fields.items[i];
         if (it->where == FROM_RECORD)
             from_record(it, rec, ar, &list);
         else if (shape != NULL)
             from_envelope(it, cn, shape, schema, ar, &list);
         else if (it->where == FROM_ENVELOPE && it->top == MR_M_OP && op.len != 0)
             mr_field_add(&list, ar, it->path, declared(MR_T_TEXT), mr_value_text(op));
+    }
+    return mr_field_list_get(&list);
+}
+
+struct mr_fields mr_meta_headers(const struct mr_meta *meta, struct mr_connect *cn, const struct mr_record *rec,
+                                 const struct mr_shape *shape, const struct mr_connect_schema *schema, struct mr_str op,
+                                 struct mr_arena *ar)
+{
+    struct mr_field_list list = {0};
+    for (size_t i = 0; i < meta->headers.count; i++) {
+        const struct item *it = &meta->headers.items[i];
+        if (it->where == FROM_RECORD) {
+            from_record(it, rec, ar, &list);
+        } else if (shape != NULL) {
+            const struct mr_connect_schema *at = schema;
+            bool is_known;
+            uint32_t node = find_in_envelope(it, shape, &at, &is_known);
+            if (is_known)
+                mr_field_add(&list, ar, it->path, MR_TYPE(MR_T_NONE), value_in_envelope(cn, at, shape, node, ar));
+        } else if (it->where == FROM_ENVELOPE && it->top == MR_M_OP && op.len != 0) {
+            mr_field_add(&list, ar, it->path, MR_TYPE(MR_T_NONE), mr_value_text(op));
+        }
     }
     return mr_field_list_get(&list);
 }

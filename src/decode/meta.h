@@ -1,4 +1,4 @@
-/* Metadata columns: unwrap.add.fields, for every format. An item is `field`, `struct.field`, or either with `:newname`; the column is
+/* Metadata columns and headers: unwrap.add.fields and unwrap.add.headers, for every format. An item is `field`, `struct.field`, or either with `:newname`; the column is
  * prefix + field, prefix + struct + `_` + field, or prefix + newname. Debezium's names read from its envelope: op, ts_ms, ts_us, ts_ns from
  * the envelope itself; id, total_order, data_collection_order from `transaction`; every other bare name from `source`. Ours: topic,
  * partition, offset, from the record. What a format cannot tell is left out. */
@@ -12,7 +12,7 @@
 
 struct mr_meta;
 
-/* CONFIG: an item with two colons, or without a name. */
+/* CONFIG: an item with two colons, or without a name; two columns of one name. */
 enum mr_status mr_meta_create(const struct mr_config *cfg, struct mr_meta **out, struct mr_error *err)
     MR_MUST_CHECK;
 void mr_meta_destroy(struct mr_meta *meta); /* NULL is fine */
@@ -23,6 +23,12 @@ struct mr_fields mr_meta_fields(const struct mr_meta *meta, struct mr_connect *c
                                 const struct mr_record *rec, const struct mr_shape *shape,
                                 const struct mr_connect_schema *schema, struct mr_str op,
                                 struct mr_arena *ar);
+
+/* The headers for one change, under the same rules, but that a name which the envelope does not have gives none. `path` is the header's name as
+ * it is. */
+struct mr_fields mr_meta_headers(const struct mr_meta *meta, struct mr_connect *cn, const struct mr_record *rec,
+                                 const struct mr_shape *shape, const struct mr_connect_schema *schema, struct mr_str op,
+                                 struct mr_arena *ar);
 
 /* Metadata wins over a field of the same name: take those out of `fields` (whose items are in the arena and nobody else's yet). */
 void mr_meta_override(const struct mr_fields *meta, struct mr_fields *fields);

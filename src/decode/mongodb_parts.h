@@ -10,6 +10,7 @@ struct mr_debezium_mongodb {
     struct mr_json_reader *reader; /* for the texts inside the envelope, one after another */
     struct mr_extjson ej;
     bool wants_key_text;
+    bool wants_id; /* rewrite-with-id, and some table has another key than `_id` */
 };
 
 /* One event on its way. */

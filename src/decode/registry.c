@@ -4,6 +4,7 @@
 
 #include "debezium.h"
 #include "detect.h"
+#include "payload.h"
 
 const struct mr_decoder_ops *const mr_decoders[] = {
     &mr_decoder_debezium,
@@ -18,7 +19,7 @@ struct mr_decoder_set {
     const struct mr_config *cfg;
     struct mr_connect *cn;                /* for detection */
     struct mr_decoder *decoders[DECODERS]; /* same order as mr_decoders */
-    size_t configured;                    /* DECODERS = found out per topic */
+    struct mr_payloads *payloads;         /* keys and values that are not JSON */
 };
 
 /* Index of the decoder that a fact or setting names; facts may carry a note of the decoder's own behind a slash. */
@@ -49,17 +50,29 @@ static enum mr_status unknown_format(const char *format_z, struct mr_error *err)
     return status;
 }
 
+/* The formats that the configuration names, as far as they are decoders'. */
+static enum mr_status check_names(struct mr_decoder_set *set, struct mr_error *err)
+{
+    const char *name_z;
+    for (size_t i = 0; (name_z = mr_payloads_decoder_at(set->payloads, i)) != NULL; i++)
+        if (strcmp(name_z, "auto") != 0 && index_of(name_z) == DECODERS)
+            return unknown_format(name_z, err);
+    return MR_OK;
+}
+
 enum mr_status mr_decoder_set_create(const struct mr_config *cfg, struct mr_decoder_set **out,
                                      struct mr_error *err)
 {
-    size_t configured = index_of(cfg->format);
-    if (configured == DECODERS && strcmp(cfg->format, "auto") != 0)
-        return unknown_format(cfg->format, err);
-
     struct mr_decoder_set *set = mr_xcalloc(1, sizeof(*set));
     set->cfg = cfg;
-    set->configured = configured;
     set->cn = mr_connect_create(cfg);
+    enum mr_status opened = mr_payloads_create(cfg, &set->payloads, err);
+    if (opened == MR_OK)
+        opened = check_names(set, err);
+    if (opened != MR_OK) {
+        mr_decoder_set_destroy(set);
+        return opened;
+    }
     for (size_t i = 0; i < DECODERS; i++) {
         enum mr_status status = mr_decoders[i]->create(cfg, &set->decoders[i], err);
         if (status != MR_OK) {
@@ -79,6 +92,7 @@ void mr_decoder_set_destroy(struct mr_decoder_set *set)
         if (set->decoders[i] != NULL)
             mr_decoders[i]->destroy(set->decoders[i]);
     }
+    mr_payloads_destroy(set->payloads);
     mr_connect_destroy(set->cn);
     mr_xfree(set);
 }
@@ -107,6 +121,20 @@ static size_t ask_decoders(struct mr_decoder_set *set, const struct mr_record *r
         }
     }
     return found;
+}
+
+/* A row in Avro, Protobuf or JSON_SR that is no envelope of Debezium's: flattened by its transform, if the record's own signs or the name that
+ * Connect gave its schema say so; else plain. */
+static size_t of_encoded(struct mr_decoder_set *set, const struct mr_record *rec, struct mr_arena *ar, size_t index, int *score)
+{
+    struct mr_connect_message value;
+    if (mr_decoders[index] == &mr_decoder_debezium || mr_connect_open(set->cn, MR_SIDE_VALUE, rec, ar, &value, NULL) != MR_OK)
+        return index;
+    *score = 80;
+    bool is_named = value.schema != NULL && mr_str_ends(value.schema->name, MR_STR(".Value"));
+    bool is_flat = is_named || mr_record_header(rec, "__debezium.context.connectorName") != NULL ||
+                   MR_JSON_MEMBER(&value.doc, value.root, "__deleted") != MR_JSON_NONE;
+    return index_of(is_flat ? "flat" : "json");
 }
 
 static void log_choice(const struct mr_record *rec, size_t index, int score)
@@ -147,6 +175,8 @@ static enum mr_status detect(struct mr_decoder_set *set, const struct mr_record 
     }
 
     *index = ask_decoders(set, rec, ar, &score);
+    if (rec->opened != NULL && rec->opened->is_encoded)
+        *index = of_encoded(set, rec, ar, *index, &score);
     if (*index == DECODERS)
         return mr_fail_data(err, MR_CODE_UNKNOWN_FORMAT, "the message's format cannot be told");
     choose(facts, *index);
@@ -158,12 +188,17 @@ enum mr_status mr_decoder_set_decode(struct mr_decoder_set *set, const struct mr
                                      struct mr_topic_facts *facts, struct mr_arena *ar, mr_emit_fn emit,
                                      void *ctx, struct mr_error *err)
 {
-    size_t index = set->configured;
+    struct mr_opened opened;
+    struct mr_record with = *rec;
+    MR_TRY(mr_payloads_open(set->payloads, rec, ar, &opened, err));
+    if (opened.has[MR_SIDE_KEY] || opened.has[MR_SIDE_VALUE])
+        with.opened = &opened;
+    size_t index = index_of(mr_payloads_decoder(set->payloads, rec->topic));
     if (index != DECODERS)
         choose(facts, index);
     else
         index = index_of(facts->format);
     if (index == DECODERS)
-        MR_TRY(detect(set, rec, facts, ar, &index, err));
-    return mr_decoders[index]->decode(set->decoders[index], rec, facts, ar, emit, ctx, err);
+        MR_TRY(detect(set, &with, facts, ar, &index, err));
+    return mr_decoders[index]->decode(set->decoders[index], &with, facts, ar, emit, ctx, err);
 }

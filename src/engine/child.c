@@ -107,7 +107,7 @@ static enum mr_status make_child(struct mr_relations *rels, struct mr_sink *sink
     struct mr_str outer, step = mr_array_last_step(array, &outer);
     const struct mr_rel *above = outer.len > 0 ? mr_rel_find_child(root, outer) : root;
     above = above != NULL ? above : root; /* somebody has tampered with the control tables */
-    struct mr_str column = mr_path_column_name(step, mr_str_z(rels->cfg->flatten_delimiter), rels->ar);
+    struct mr_str column = mr_path_adjusted_name(step, mr_str_z(rels->cfg->flatten_delimiter), rels->cfg->field_names, rels->ar);
     struct mr_rel *child = mr_xcalloc(1, sizeof *child);
     child->database = root->database;
     child->table = root->table;

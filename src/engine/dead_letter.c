@@ -3,25 +3,30 @@
 
 #include <millrace/base/encode.h>
 
-/* Headers as JSON: [["name", "base64"], ["name", null], …]. */
+static void append_headers(const struct mr_header *headers, size_t count, struct mr_buf *buf)
+{
+    for (size_t i = 0; i < count; i++) {
+        mr_buf_append_z(buf, buf->len == 1 ? "[" : ",[");
+        mr_buf_append_json(buf, headers[i].name);
+        mr_buf_append_char(buf, ',');
+        if (headers[i].is_null) {
+            mr_buf_append_z(buf, "null");
+        } else {
+            mr_buf_append_char(buf, '"');
+            mr_base64_append(buf, headers[i].value);
+            mr_buf_append_char(buf, '"');
+        }
+        mr_buf_append_char(buf, ']');
+    }
+}
+
+/* Headers as JSON: [["name", "base64"], ["name", null], …]: the record's own, then those that were asked for. */
 static struct mr_str headers_json(const struct mr_record *rec, struct mr_arena *ar)
 {
     struct mr_buf buf = MR_BUF_INIT(64u << 20);
     mr_buf_append_char(&buf, '[');
-    for (size_t i = 0; i < rec->header_count; i++) {
-        const struct mr_header *h = &rec->headers[i];
-        mr_buf_append_z(&buf, i == 0 ? "[" : ",[");
-        mr_buf_append_json(&buf, h->name);
-        mr_buf_append_char(&buf, ',');
-        if (h->is_null) {
-            mr_buf_append_z(&buf, "null");
-        } else {
-            mr_buf_append_char(&buf, '"');
-            mr_base64_append(&buf, h->value);
-            mr_buf_append_char(&buf, '"');
-        }
-        mr_buf_append_char(&buf, ']');
-    }
+    append_headers(rec->headers, rec->header_count, &buf);
+    append_headers(rec->added, rec->added_count, &buf);
     mr_buf_append_char(&buf, ']');
     struct mr_str out = mr_arena_copy(ar, buf.overflow ? MR_STR("[]") : mr_buf_str(&buf));
     mr_buf_free(&buf);

@@ -7,6 +7,8 @@
 #include "dead_letter.h"
 #include "rowbuild.h"
 
+#define MAX_HEADER ((size_t)1 << 20) /* bytes of an added header's value */
+
 /* Facts of one topic, with its name for saving. */
 struct topic_entry {
     struct mr_topic_facts facts;
@@ -178,10 +180,29 @@ static void keep_listed(struct mr_intake *in, struct mr_arena *ar)
         in->change_count = kept;
 }
 
-static enum mr_status decode(struct mr_intake *in, struct mr_batch *batch, const struct mr_record *rec,
-                             struct mr_error *err)
+/* Headers that were asked for go along with the record, should it become a dead letter. */
+static void add_headers(struct mr_record *rec, const struct mr_change *ev, struct mr_arena *ar)
+{
+    struct mr_header *headers = mr_arena_zalloc(ar, (ev->headers.count + 1) * sizeof *headers);
+    struct mr_buf text = MR_BUF_INIT(MAX_HEADER);
+    for (size_t i = 0; i < ev->headers.count; i++) {
+        const struct mr_field *field = &ev->headers.items[i];
+        headers[i] = (struct mr_header){.name = field->path, .is_null = field->value.tag <= MR_V_NULL};
+        mr_buf_clear(&text);
+        if (!headers[i].is_null)
+            mr_value_append_text(field->value, &text);
+        text.overflow = false; /* cut: it is for people */
+        headers[i].value = mr_arena_copy(ar, mr_buf_str(&text));
+    }
+    mr_buf_free(&text);
+    rec->added = headers;
+    rec->added_count = ev->headers.count;
+}
+
+static enum mr_status decode(struct mr_intake *in, struct mr_batch *batch, struct mr_record *rec, struct mr_error *err)
 {
     in->change_count = 0;
+    rec->added_count = 0; /* of an earlier try: the arena has been reset since */
     if (rec->broken_code != NULL)
         return mr_fail_data(err, rec->broken_code, "%.*s", MR_STR_FMT(rec->broken_message));
     struct topic_entry *topic = NULL;
@@ -191,6 +212,8 @@ static enum mr_status decode(struct mr_intake *in, struct mr_batch *batch, const
     for (size_t i = 0; i < in->change_count; i++)
         name_tombstone(topic, in->changes[i]);
     keep_listed(in, batch->ar);
+    if (in->change_count > 0 && in->changes[0]->headers.count > 0)
+        add_headers(rec, in->changes[0], batch->ar);
     return MR_OK;
 }
 
@@ -343,7 +366,7 @@ enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, ui
     *split = *barrier = false;
 
     mr_error_clear(err);
-    enum mr_status status = decode(in, batch, rec, err);
+    enum mr_status status = decode(in, batch, &batch->records[index], err);
     if (status == MR_E_DATA) {
         if (lane_zero)
             bury(in, batch, rec, NULL, none, err);

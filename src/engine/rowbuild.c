@@ -90,7 +90,7 @@ static bool build_upsert(struct mr_row_build *b, bool deleted_mark)
     bool full = !ev->partial && !deleted_mark && b->rel->set->missing != MR_MISSING_KEEP;
     if (!mr_row_judge_all(b, b->key, 0, true))
         return false;
-    if (!deleted_mark && !mr_row_judge_all(b, ev->after, b->key.count, false))
+    if (!(deleted_mark ? mr_row_judge_deleted(b, b->key.count, &full) : mr_row_judge_row(b, ev->after, b->key.count)))
         return false;
     if (!mr_row_judge_all(b, ev->meta, b->key.count + ev->after.count, false))
         return false;
@@ -196,7 +196,7 @@ static bool build_keyless(struct mr_row_build *b)
     if (is_delete && soft)
         row = ev->before.count > 0 ? ev->before : ev->after.count > 0 ? ev->after : ev->key;
     if (!is_delete || soft) {
-        if (!mr_row_judge_all(b, row, 0, false) || !mr_row_judge_all(b, ev->meta, row.count, false))
+        if (!mr_row_judge_row(b, row, 0) || !mr_row_judge_all(b, ev->meta, row.count, false))
             return false;
         struct mr_field mark = deleted_field(is_delete);
         if (soft && !mr_row_judge(b, &mark, row.count + ev->meta.count, false))
@@ -278,8 +278,9 @@ static bool build(struct mr_row_build *b)
         return false;
     if (b->keyless)
         return build_keyless(b);
+    bool is_removed = mode == MR_DELETE_HARD || (ev->is_tombstone && b->rel->set->tombstones_remove);
     if (ev->op == MR_OP_DELETE)
-        return mode == MR_DELETE_SOFT ? build_upsert(b, true) : build_delete(b);
+        return !is_removed ? build_upsert(b, true) : build_delete(b);
     return build_upsert(b, false);
 }
 

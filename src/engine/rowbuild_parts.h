@@ -38,6 +38,12 @@ struct mr_row_build {
 /* Judge one field; false: b->outcome tells how the row ends. */
 bool mr_row_judge(struct mr_row_build *b, const struct mr_field *field, size_t hint, bool is_key);
 bool mr_row_judge_all(struct mr_row_build *b, struct mr_fields fields, size_t hint, bool is_key);
+/* Fields of the row itself. */
+bool mr_row_judge_row(struct mr_row_build *b, struct mr_fields fields, size_t hint);
+/* What an event tells of the row that it marks as deleted. A null is no knowledge unless the image is the whole row: some producers send the key
+ * alone and nulls beside it. A value that has no place cannot have been in the row; it must not keep the row from being marked.
+ * *is_whole: may what is not told be emptied? */
+bool mr_row_judge_deleted(struct mr_row_build *b, size_t hint, bool *is_whole);
 /* A judged value that needs no judging. */
 void mr_row_put(struct mr_row_build *b, uint32_t column, bool is_key, struct mr_value value);
 /* Cells of the judged fields [from, end). */

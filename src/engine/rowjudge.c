@@ -72,6 +72,41 @@ bool mr_row_judge(struct mr_row_build *b, const struct mr_field *field, size_t h
     return false;
 }
 
+/* Is it the mark's column, as a field of the row? Under `delete: soft` the mark wins, as in the transform. */
+static bool is_mark(const struct mr_row_build *b, const struct mr_field *field)
+{
+    return b->rel->set->delete_mode == MR_DELETE_SOFT && mr_str_eq(field->path, MR_STR("__deleted"));
+}
+
+bool mr_row_judge_row(struct mr_row_build *b, struct mr_fields fields, size_t hint)
+{
+    for (size_t i = 0; i < fields.count; i++)
+        if (!is_mark(b, &fields.items[i]) && !mr_row_judge(b, &fields.items[i], hint + i, false))
+            return false;
+    return true;
+}
+
+bool mr_row_judge_deleted(struct mr_row_build *b, size_t hint, bool *is_whole)
+{
+    const struct mr_change *ev = b->ev;
+    struct mr_fields image = ev->is_deleted_row ? ev->after : ev->before;
+
+    *is_whole = ev->is_whole_before && !ev->is_deleted_row && image.count > 0;
+    for (size_t i = 0; i < image.count; i++) {
+        const struct mr_field *field = &image.items[i];
+        if (is_mark(b, field) || (!ev->is_whole_before && field->value.tag <= MR_V_NULL))
+            continue;
+        if (mr_row_judge(b, field, hint + i, false))
+            continue;
+        if (b->outcome != MR_ROW_DEAD)
+            return false;
+        mr_error_clear(b->err);
+        b->outcome = MR_ROW_TAKEN;
+        *is_whole = false;
+    }
+    return true;
+}
+
 bool mr_row_judge_all(struct mr_row_build *b, struct mr_fields fields, size_t hint, bool is_key)
 {
     for (size_t i = 0; i < fields.count; i++)

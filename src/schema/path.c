@@ -4,6 +4,8 @@
 #include <millrace/base/buf.h>
 #include <millrace/schema/tracker.h>
 
+#define MAX_ADJUSTED ((size_t)1 << 20) /* bytes of an adjusted name */
+
 struct mr_str mr_path_column_name(struct mr_str path, struct mr_str delimiter, struct mr_arena *ar)
 {
     if (mr_str_starts(path, MR_STR(MR_ROOT_KEY_MARK))) /* named as in the root's own table */
@@ -30,6 +32,42 @@ struct mr_str mr_path_column_name(struct mr_str path, struct mr_str delimiter, s
         out[len++] = c;
     }
     return mr_str_of(out, len);
+}
+
+static bool is_own(struct mr_str path)
+{
+    return path.len > 1 && path.ptr[0] == '\\' && path.ptr[1] != '.' && path.ptr[1] != '\\';
+}
+
+/* Bytes of the first segment, still escaped. */
+static size_t segment_len(struct mr_str path)
+{
+    size_t i = 0;
+    while (i < path.len && path.ptr[i] != '.')
+        i += path.ptr[i] == '\\' && i + 1 < path.len ? 2 : 1;
+    return i;
+}
+
+struct mr_str mr_path_adjusted_name(struct mr_str path, struct mr_str delimiter, enum mr_name_mode mode, struct mr_arena *ar)
+{
+    if (mr_str_starts(path, MR_STR(MR_ROOT_KEY_MARK)))
+        path = mr_str_of(path.ptr + 2, path.len - 2);
+    if (mode == MR_NAMES_NONE || is_own(path))
+        return mr_path_column_name(path, delimiter, ar);
+
+    struct mr_buf name = MR_BUF_INIT(MAX_ADJUSTED);
+    for (bool is_first = true;; is_first = false) {
+        size_t len = segment_len(path);
+        if (!is_first)
+            mr_buf_append_str(&name, delimiter);
+        mr_field_name_append(mode, mr_path_column_name(mr_str_of(path.ptr, len), delimiter, ar), &name);
+        if (len == path.len)
+            break;
+        path = mr_str_of(path.ptr + len + 1, path.len - len - 1);
+    }
+    struct mr_str out = mr_arena_copy(ar, mr_buf_str(&name)); /* cut where it is beyond every identifier: it gets a hash of its path */
+    mr_buf_free(&name);
+    return out;
 }
 
 bool mr_path_is_below(struct mr_str path, struct mr_str prefix)

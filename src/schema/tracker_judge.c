@@ -442,7 +442,7 @@ static enum mr_verdict make_column(struct mr_tk_judge *j)
         return MR_VERDICT_DEAD;
     }
     struct mr_str delimiter = mr_str_z(tk->cfg->flatten_delimiter);
-    struct mr_str wanted = mr_path_column_name(j->field->path, delimiter, j->ar);
+    struct mr_str wanted = mr_path_adjusted_name(j->field->path, delimiter, tk->cfg->field_names, j->ar);
     struct mr_tk_mark before = mr_tk_mark(tk);
     j->index = mr_tk_add_column(tk, j->field->path, wanted, first_type(j), j->is_key);
     if (!may_keep_new(j, j->index, before))

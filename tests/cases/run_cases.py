@@ -5,6 +5,7 @@ Each case is a message and what must come of it. It is written to a file, loaded
 expectation. Where a case says that something is kept or goes away, a row is put there first, by the same program, so that doing
 nothing would be noticed. Cases that need options of later versions are listed in pending.txt; a pending case that passes is a failure, so
 that the list stays true."""
+import base64
 import json
 import os
 import sys
@@ -14,7 +15,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "support", "py"))
 from compare import same  # noqa: E402
 from harness import TARGETS, Failure, millrace  # noqa: E402
 
-FILES = ["mysql", "dtle", "flattened", "mongodb-types", "sequences"]
+FILES = ["mysql", "dtle", "flattened", "mongodb-types", "mongodb-ops", "mongodb-arrays-flatten", "sequences"]
 FORMATS = {"mysql": "debezium", "dtle": "debezium", "mongodb": "debezium", "flat": "flat"}
 KEEP = "kept-by-a-partial-row"
 
@@ -51,17 +52,24 @@ def option_args(case):
     return [a for k, v in settings.items() for a in ("--set", f"{k}={v}")]
 
 
-def load(target, case, records, name):
+def load(target, case, records, name, *more):
     path = os.path.join(target.work, name + ".jsonl")
     with open(path, "w", encoding="utf-8", errors="surrogatepass") as f:
         for r in records:
             f.write(json.dumps(r) + "\n")
-    return millrace("backfill", path, "--format", FORMATS[case["format"]], *target.args(), *option_args(case), check=False)
+    return millrace("backfill", path, "--format", FORMATS[case["format"]], *target.args(), *option_args(case), *more, check=False)
 
 
-def seed_row(expect):
+def key_of(case, expect):
+    """Columns and values of the message's key."""
+    if expect.get("key"):
+        return expect["key"]
+    return {"_id": json.loads(case["key"]["id"])} if case["format"] == "mongodb" else {"id": 1}
+
+
+def seed_row(case, expect):
     """A row that is there before the message: its key, values that must go, one that must stay."""
-    row = {k: v for k, v in (expect.get("key") or {"id": 1}).items() if not isinstance(v, dict)}
+    row = {k: v for k, v in key_of(case, expect).items() if not isinstance(v, dict)}
     for k, v in (expect.get("row") or {}).items():
         if v is None and expect.get("partial"):
             row[k] = 7
@@ -77,9 +85,26 @@ def kept_columns(case, expect):
     return [KEEP]
 
 
+def nested(case, row):
+    """The row as a document: what the case removes by a path lies at that path."""
+    value = case.get("value") or {}
+    description = (value.get("payload") or value).get("updateDescription") or {}
+    delimiter = (case.get("options") or {}).get("flatten.struct.delimiter", "_")
+    for path in description.get("removedFields") or []:
+        names, column = path.split("."), path.replace(".", delimiter)
+        if len(names) < 2 or column not in row:
+            continue
+        last = row.pop(column)
+        at = row
+        for name in names[:-1]:
+            at = at.setdefault(name, {})
+        at[names[-1]] = last
+    return row
+
+
 def seed_message(case, expect):
     """An insert of that row, in the case's own format."""
-    row = {**seed_row(expect), **{c: "k" for c in kept_columns(case, expect)}}
+    row = {**seed_row(case, expect), **{c: "k" for c in kept_columns(case, expect)}}
     table = expect.get("table") or "customers"
     topic = case["topic"]
     source = {"version": "3.0.8.Final", "connector": "mysql", "name": "s", "ts_ms": 1, "snapshot": "false", "db": "inventory", "table": table}
@@ -91,12 +116,14 @@ def seed_message(case, expect):
         del source["table"]
         source.update(connector="mongodb", collection=table)
         return {"topic": topic, "key": {"id": json.dumps(row["_id"])},
-                "value": {"before": None, "after": json.dumps(row), "source": source, "op": "c", "ts_ms": 1}}
+                "value": {"before": None, "after": json.dumps(nested(case, dict(row))), "source": source, "op": "c", "ts_ms": 1}}
     return {"topic": topic, "key": expect["key"], "value": row}
 
 
-def needs_seed(expect):
-    return expect["action"] in ("delete", "truncate") or expect.get("partial") or "old_key" in expect
+def needs_seed(case, expect):
+    """Where nothing shall happen because of the options, there must be a row to which something could."""
+    is_ignored = expect["action"] == "drop" and case.get("options")
+    return expect["action"] in ("delete", "truncate") or expect.get("partial") or "old_key" in expect or is_ignored
 
 
 def dead_codes(target):
@@ -148,10 +175,14 @@ def check_gone(target, expect):
     return None if not rows else f"the row is still there: {rows}"
 
 
+def spelled_rows(target):
+    return [{n: c.value for n, c in r.items()} for t in target.tables() for r in target.rows(t)]
+
+
 def check_nothing(target, seeded):
     if seeded:
-        rows = [r for t in target.tables() for r in target.rows(t)]
-        return None if len(rows) == 1 else "the seeded row should have stayed"
+        rows = spelled_rows(target)
+        return None if rows == seeded else f"nothing should have happened to {seeded}, there is {rows}"
     return f"tables were made: {target.tables()}" if target.tables() else None
 
 
@@ -175,6 +206,31 @@ def check(target, case, expect, seeded, done):
     return check_nothing(target, seeded)
 
 
+def added_headers(target_class, case):
+    """The headers that add.headers yields: they are kept with a dead letter, so the record is made one."""
+    target = target_class()
+    target.work = getattr(target, "dir", None) or os.path.join(os.environ.get("TMPDIR", "/tmp"), f"mr-cases-{os.getpid()}")
+    os.makedirs(target.work, exist_ok=True)
+    try:
+        load(target, case, [record(case, 1)], "headers", "--set", "tables.*.primary_key=[no_such_field]")
+        letters = target.control("dead_letter", "id, headers")
+        headers = letters[0][1] if len(letters) == 1 else None
+    finally:
+        target.close()
+    if headers is None:
+        return None
+    if isinstance(headers, (str, bytes)):
+        headers = json.loads(headers)
+    return {k: None if v is None else base64.b64decode(v).decode() for k, v in headers if k not in (case.get("headers") or {})}
+
+
+def check_headers(target_class, case, expect):
+    if "headers_out" not in expect:
+        return None
+    have = added_headers(target_class, case)
+    return None if have == expect["headers_out"] else f"headers: wanted {expect['headers_out']}, there are {have}"
+
+
 def run_single(target_class, case):
     """Why the case fails, or None. Any of the acceptable outcomes will do."""
     why = []
@@ -183,13 +239,14 @@ def run_single(target_class, case):
         target.work = getattr(target, "dir", None) or os.path.join(os.environ.get("TMPDIR", "/tmp"), f"mr-cases-{os.getpid()}")
         os.makedirs(target.work, exist_ok=True)
         try:
-            seeded = bool(needs_seed(expect))
+            seeded = needs_seed(case, expect)
             if seeded:
                 seed = load(target, case, [record(seed_message(case, expect), 0)], "seed")
                 if seed.returncode != 0 or dead_codes(target) or not target.tables():
                     raise Failure(f"the seed failed: {seed.stderr}")
+                seeded = spelled_rows(target)
             done = load(target, case, [record(case, 1)], "case")
-            reason = check(target, case, expect, seeded, done)
+            reason = check(target, case, expect, seeded, done) or check_headers(target_class, case, expect)
         finally:
             target.close()
         if reason is None:

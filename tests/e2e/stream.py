@@ -59,13 +59,16 @@ class Generator:
         self.i = 0
 
     def events(self):
+        """The next `count` of them, or a few more: what happens at once is not cut."""
         makers = [(self.customer, 34), (self.order, 18), (self.doc, 18), (self.session, 8), (self.audit, 14), (self.keyless, 8)]
         choices, weights = [m for m, _ in makers], [w for _, w in makers]
-        out = self.first()
+        out = self.first() if self.i == 0 else []
+        first = self.i
         while len(out) < self.count:
-            self.i = len(out)
+            self.i = first + len(out)
             out.extend(self.rnd.choices(choices, weights)[0]())
-        return out[:self.count]
+        self.i = first + len(out)
+        return out
 
     def first(self):
         """Every partition knows the type of `qty` before anything is poisoned."""
@@ -82,9 +85,9 @@ class Generator:
         return "".join(self.rnd.choices("abcdefghijklmnop äöü€'\"\\,\t", k=self.rnd.randrange(0, 14)))
 
     def attributes(self, row, most):
-        """Columns that appear all along the stream, `most` in the end; each holds whole numbers at first and quarters later."""
+        """Columns that appear all along the stream, `most` after `count` events; each holds whole numbers at first and quarters later."""
         every = self.count // most
-        known = min(most, 1 + self.i // every)
+        known = 1 + self.i // every
         for n in self.rnd.sample(range(known), min(known, 3)):
             is_old = self.i > (n + 3) * every
             row[f"attr_{n}"] = self.rnd.randrange(-10**6, 10**6) + (self.rnd.choice((0.25, 0.5, 0.75)) if is_old and self.rnd.random() < 0.5 else 0)

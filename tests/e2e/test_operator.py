@@ -120,6 +120,17 @@ def test_plan_on_a_loaded_target_shows_only_what_would_change(b):
     same(b.values(), [(1, "7")])
     b.run("backfill", more)
     holds(b.out("plan", more, "--again", "--check"), "No table changes")
+    holds(b.out("plan", b.file([row(5, "a text")]), "--check", code=7), "No table changes", "type_conflict")
+
+
+def test_a_setting_that_matches_nothing_is_told(b):
+    path = b.file([row(1, 7)])
+    wrong = ("--set", "tables.shop.tt.delete=soft", "--set", "types.columns.shop.t.vv=text", "--set", "types.policies.t.v=text")
+    holds(b.out("plan", path, *wrong), "The setting tables.shop.tt matches nothing", "The setting types.columns.shop.t.vv matches nothing")
+    same(b.json("plan", path, *wrong)["unmatched_settings"], ["tables.shop.tt", "types.columns.shop.t.vv"])
+    told = b.run("backfill", path, *wrong).stderr
+    holds(told, "setting=tables.shop.tt", "setting=types.columns.shop.t.vv")
+    want("setting=types.policies.t.v" not in told, told)
 
 
 def test_plan_says_what_evolve_forbids(b):

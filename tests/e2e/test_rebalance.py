@@ -206,9 +206,16 @@ def open_transactions(target):
 
 
 def put_to_sleep(target, member, in_transaction):
-    """SIGSTOP, between two transactions or in the midst of one."""
-    for _ in range(300):
+    """SIGSTOP, between two transactions or in the midst of one: there the statement waits for a lock, and its answer finds the client asleep."""
+    for _ in range(60):
+        holder = None
+        if in_transaction:
+            holder = threading.Thread(target=hold_lock, args=(target, 1.5), daemon=True)
+            holder.start()
+            time.sleep(1)
         member.signal(signal.SIGSTOP)
+        if holder:
+            holder.join()
         time.sleep(0.4)
         if (open_transactions(target) > 0) == in_transaction:
             return

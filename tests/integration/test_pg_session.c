@@ -1,4 +1,6 @@
 /* The PostgreSQL sink's connection against a real server: transactions, lost connections, catalog, control tables. */
+#include "sink/postgres/pg.h" /* before the helper, whose global would be shadowed */
+
 #include "pg_helper.h"
 
 #include <pthread.h>
@@ -355,6 +357,15 @@ static void test_a_connection_may_limit_how_long_it_waits_for_locks(void **state
     other->ops->destroy(other);
 }
 
+/* A paused instance must not hold up the one that has taken over its partitions. */
+static void test_a_sleeping_transaction_is_ended_by_the_server(void **state)
+{
+    (void)state;
+    PGresult *res = PQexec(((struct mr_pg *)sink)->conn, "SHOW idle_in_transaction_session_timeout");
+    assert_string_equal(PQgetvalue(res, 0, 0), "1min");
+    PQclear(res);
+}
+
 static void test_the_session_depends_on_nobodys_settings(void **state)
 {
     (void)state;
@@ -386,6 +397,7 @@ int main(void)
         TEST(test_several_instances_make_the_control_tables_at_once),
         TEST(test_the_gate_lets_one_in_at_a_time),
         TEST(test_a_connection_may_limit_how_long_it_waits_for_locks),
+        TEST(test_a_sleeping_transaction_is_ended_by_the_server),
         TEST(test_the_session_depends_on_nobodys_settings),
     };
     return cmocka_run_group_tests(tests, open_server, close_server);

@@ -301,7 +301,7 @@ static void test_add_fields_may_be_a_list(void **state)
     mr_config_destroy(cfg);
     assert_refused(
         "unwrap: {add.fields: \"op, a:b:c\"}",
-        "m.yaml:1:22: unwrap.add.fields \"a:b:c\" is no field; write field, struct.field or field:name");
+        "m.yaml:1:22: unwrap.add.fields has an unexpected field name: \"a:b:c\"; write field, struct.field or field:name");
 }
 
 /* ---- Environment ---- */

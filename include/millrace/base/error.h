@@ -92,6 +92,16 @@ const char *mr_status_name(enum mr_status status);
 #define MR_CODE_AMBIGUOUS "ambiguous"           /* contradicts the topic's format */
 #define MR_CODE_UNSUPPORTED "unsupported"       /* recognised, not readable here */
 #define MR_CODE_TOO_LARGE "too_large"           /* beyond a size limit */
+#define MR_CODE_BAD_MAGIC "bad_magic"           /* no framing of a schema registry */
+#define MR_CODE_TRUNCATED "truncated"           /* ends before it is complete */
+#define MR_CODE_TRAILING "trailing_data"        /* more bytes than it should have */
+#define MR_CODE_CORRUPT "corrupt"               /* binary data that cannot be */
+#define MR_CODE_BAD_UTF8 "bad_utf8"             /* a text that is no UTF-8 */
+#define MR_CODE_LIMIT_EXCEEDED "limit_exceeded" /* nested too deep, or too many items */
+#define MR_CODE_BAD_SCHEMA "bad_schema"         /* a schema that makes no sense */
+#define MR_CODE_UNSUPPORTED_SCHEMA "unsupported_schema" /* one that says that the data is encrypted */
+#define MR_CODE_SCHEMA_TYPE "schema_type_mismatch" /* the id is of another kind of schema than the format says */
+#define MR_CODE_UNKNOWN_SCHEMA "unknown_schema_id"
 #define MR_CODE_NAME_COLLISION "name_collision"
 #define MR_CODE_CONSTRAINT "constraint"         /* the target's own constraint refused the row */
 #define MR_CODE_REFUSED "refused"               /* any other data refusal of the target */

@@ -7,6 +7,7 @@
 #include <millrace/base/error.h>
 #include <millrace/base/log.h>
 #include <millrace/base/str.h>
+#include <millrace/model/field_name.h>
 #include <millrace/model/type.h>
 
 struct mr_strings {
@@ -46,6 +47,8 @@ enum mr_key_mode {
     MR_KEY_NONE,        /* none: append */
 };
 enum mr_array_encoding { MR_ARRAY_JSON, MR_ARRAY_TABLE };
+/* unwrap.delete.tombstone.handling.mode, and the older unwrap.delete.handling.mode. */
+enum mr_delete_handling { MR_DELETES_DROP, MR_DELETES_TOMBSTONE, MR_DELETES_REWRITE, MR_DELETES_REWRITE_WITH_TOMBSTONE };
 enum mr_start { MR_START_EARLIEST, MR_START_LATEST, MR_START_TIME };
 
 /* Settings for tables whose source name ("db.table", or "table" alone) matches the pattern. `*` and `?` are wildcards;
@@ -66,6 +69,24 @@ struct mr_column_rule {
     enum mr_policy policy; /* types.policies */
 };
 
+/* The schema registry's client; the members are options of the names that Confluent's clients have. Texts are "" where nothing is said. */
+struct mr_registry_config {
+    char *url; /* base URLs, with commas between them; "" = there is no registry */
+    char *basic_source, *basic_user_info;
+    char *bearer_source, *bearer_token;
+    char *ca_location, *certificate_location, *key_location, *key_password;
+    bool verify;
+    char *endpoint_algorithm; /* "https", or "none": the certificate's name does not count */
+    uint32_t connect_timeout_ms, read_timeout_ms;
+    uint32_t max_retries, retries_wait_ms, retries_max_wait_ms;
+    uint32_t missing_wait_ms; /* how long an id that the registry does not know is asked for again */
+    uint32_t cache_capacity;
+    char *proxy;
+    char *context; /* ".name", or "" */
+    bool ignore_rules;
+    struct mr_pairs headers;
+};
+
 struct mr_config {
     char *pipeline; /* name of the positions; default: the group, else "millrace" */
 
@@ -84,14 +105,39 @@ struct mr_config {
     bool file_again;              /* start over */
     bool reset_position;          /* answer to a stored position that is gone */
 
-    char *format; /* "auto", or a decoder's name */
+    char *format; /* "auto", a decoder's name, or an encoding's, which then holds for key and value */
+    char *key_format, *value_format; /* "" = as `format` says */
+    bool avro_fail_on_trailing;
+    char *key_columns, *value_columns; /* declared: "id BIGINT, name STRING"; "" = none */
+    char *key_column_name;             /* of a key without names */
+    char *key_delimiter, *value_delimiter;
+    char *key_wrap_single;             /* "auto", "true", "false" */
+    char *key_window;                  /* "none", "time", "session" */
+    char *null_key;                    /* "error", "skip" */
+    char *key_value_conflict;          /* "error", "key", "value" */
+    struct mr_pairs topics;            /* the same for single topics: "PATTERN.member" → text */
+    struct mr_registry_config registry;
 
     /* unwrap: Debezium's option names */
     bool flatten_struct;
     char *flatten_delimiter;
     enum mr_array_encoding array_encoding;
+    enum mr_delete_handling delete_handling;
+    bool delete_handling_said;
+    bool rewrite_with_id; /* rows of MongoDB that lack their _id get it from the key */
+    enum mr_delete_handling old_delete_handling; /* the older pair; rules in unwrap.c */
+    bool old_delete_handling_said;
+    bool drop_tombstones, drop_tombstones_said;
     char *add_fields;        /* the list as written */
     char *add_fields_prefix; /* "__" */
+    char *add_headers;       /* the same, for dead letters */
+    char *add_headers_prefix;
+    enum mr_name_mode field_names;
+    /* What the settings about deletes come to. */
+    enum mr_delete_mode unwrap_delete; /* of every table; UNSET = nothing was said */
+    bool drops_delete_events;          /* of envelopes; only their tombstones delete */
+    bool drops_tombstones;             /* of envelopes */
+    bool tombstones_remove;            /* a tombstone removes the row even under `delete: soft` */
     char *unavailable_placeholder; /* "__debezium_unavailable_value" */
 
     /* limits on messages */
@@ -133,6 +179,7 @@ struct mr_config {
     bool log_values;
 
     struct mr_config_origin *origins; /* where each option came from; config module only */
+    struct mr_config_matched *matched; /* which rules for tables and columns have held for one; config module only */
 };
 
 /* Rules that hold for one table, every member decided (no UNSET). */
@@ -140,6 +187,7 @@ struct mr_table_settings {
     enum mr_key_mode key_mode;
     struct mr_strings key_fields; /* borrowed from the configuration */
     enum mr_delete_mode delete_mode;
+    bool tombstones_remove; /* under SOFT */
     enum mr_policy policy;
     bool policy_is_set;           /* by a rule of `tables` */
     enum mr_missing missing;
@@ -149,6 +197,9 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
 /* Type (kind MR_T_NONE if not set) and policy (UNSET if not set) for a path of a table. */
 void mr_config_column(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
                       struct mr_str path, struct mr_type *type, enum mr_policy *policy);
+/* The rules for tables and columns that none has been looked up by so far, as their keys are written ("tables.shop.orders"): misspelt, or meant for
+ * what has not come. Main thread, as the look-ups are. */
+void mr_config_unmatched(const struct mr_config *cfg, void (*fn)(void *ctx, const char *key_z), void *ctx);
 /* Does any table use record_key_text? */
 bool mr_config_wants_key_text(const struct mr_config *cfg);
 
@@ -173,6 +224,8 @@ void mr_config_print(const struct mr_config *cfg, bool json, struct mr_buf *out)
 /* The reference page (docs/configuration.md) and the part of the man page, from the option table. */
 void mr_config_reference_markdown(struct mr_buf *out);
 void mr_config_reference_man(struct mr_buf *out);
+/* What was said and has no effect beside something else that was said: log it. After the log has been set up. */
+void mr_config_warn(const struct mr_config *cfg);
 /* A URL with its password masked. */
 void mr_config_mask_url(const char *url_z, struct mr_buf *out);
 

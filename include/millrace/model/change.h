@@ -83,11 +83,13 @@ struct mr_change {
     bool is_new;                  /* UPSERT: the producer says that the row is new (c, r): a hint for bulk */
     bool is_tombstone;            /* DELETE: a null value, not a delete event */
     bool is_deleted_row;          /* DELETE: a rewritten row with __deleted true; `after` holds that row */
+    bool is_whole_before;         /* DELETE: `before` is the whole row; what it lacks was NULL */
     struct mr_fields key;         /* key members as columns */
     struct mr_fields before;      /* the row before, where the event tells; else count 0 */
     struct mr_fields after;       /* the row, or the changed columns; key members may be missing here */
     struct mr_fields old_key;     /* UPSERT: the row with this key goes away in the same step; else count 0 */
     struct mr_fields meta;        /* columns asked for by unwrap.add.fields, for every op */
+    struct mr_fields headers;     /* asked for by unwrap.add.headers; `path` is the header's name as it is */
     struct mr_fields removed;     /* UPSERT partial: paths that are gone: this column and all below it become NULL;
                                      only `path` counts. Goes before `after`: a document set as a whole has its path here
                                      and its members there */

@@ -5,6 +5,8 @@
 
 #include <millrace/base/str.h>
 
+struct mr_opened;
+
 struct mr_header {
     struct mr_str name;
     struct mr_str value;
@@ -35,11 +37,14 @@ struct mr_record {
     bool is_bare;         /* a file's bare event: no key was there to be null */
     struct mr_header *headers;
     size_t header_count;
+    const struct mr_header *added; /* the engine's: headers that unwrap.add.headers asks for, in the batch's arena */
+    size_t added_count;
 
     const char *broken_code; /* not NULL: the source could not make a record of this line; value = the raw line */
     struct mr_str broken_message;
 
     void *owner;          /* the source's own handle on the memory */
+    const struct mr_opened *opened; /* the decoders' own: key and value that are not JSON, opened; NULL elsewhere */
     int64_t epoch;        /* the engine's: under which claim of its partition it was read */
 };
 

@@ -17,7 +17,9 @@ static const char session_settings[] =
     "SET bytea_output TO 'hex'; SET extra_float_digits TO 1; SET standard_conforming_strings TO on; "
     "SET client_min_messages TO warning; SET jit TO off; "
     /* A batch takes what it takes: cancelled and tried again it would never end. */
-    "SET statement_timeout TO 0; SET idle_in_transaction_session_timeout TO 0; "
+    "SET statement_timeout TO 0; "
+    /* We never think inside a transaction. One whose client sleeps (a paused machine) must not hold up whoever took over its partitions. */
+    "SET idle_in_transaction_session_timeout TO '60s'; "
     /* When our machine dies, what it held must not stay locked for hours. */
     "SET tcp_keepalives_idle TO 60; SET tcp_keepalives_interval TO 10; SET tcp_keepalives_count TO 6";
 

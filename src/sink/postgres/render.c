@@ -104,6 +104,8 @@ static void append_using(enum mr_type_kind from, const struct mr_column *col, st
         using_json(from, col->name, out);
     else if (is_float(from) && to == MR_T_DECIMAL) /* the direct cast rounds to 15 digits */
         append_pattern("$::text::numeric", col->name, out);
+    else if (from == MR_T_FLOAT32 && to == MR_T_FLOAT64) /* 0.1 stays 0.1, as it is written from then on */
+        append_pattern("$::text::double precision", col->name, out);
     else if ((from == MR_T_TIMESTAMP && to == MR_T_TIMESTAMPTZ) || (from == MR_T_TIMESTAMPTZ && to == MR_T_TIMESTAMP))
         append_pattern("$ AT TIME ZONE 'UTC'", col->name, out);
     else {

@@ -1,0 +1,269 @@
+/* Formats by topic. See payload_rules.h. */
+#include "payload_rules.h"
+
+#include <fnmatch.h>
+
+#include <millrace/base/map.h>
+#include <millrace/base/mem.h>
+
+static const struct {
+    const char *name_z;
+    enum mr_encoding encoding;
+} names[] = {
+    {"json", MR_ENC_JSON},         {"json_sr", MR_ENC_JSON_SR}, {"avro", MR_ENC_AVRO},           {"protobuf", MR_ENC_PROTOBUF},
+    {"kafka", MR_ENC_KAFKA},       {"none", MR_ENC_NONE},       {"delimited", MR_ENC_DELIMITED},
+};
+
+/* Settings of `topics`, in the order of enum member. */
+static const char *const member_names[] = {
+    "key",           "value",           "key_columns",     "value_columns", "key_column_name",    "key_delimiter",
+    "value_delimiter", "key_wrap_single", "key_window",      "null_key",      "key_value_conflict",
+};
+enum member {
+    M_KEY,
+    M_VALUE,
+    M_KEY_COLUMNS,
+    M_VALUE_COLUMNS,
+    M_COLUMN_NAME,
+    M_KEY_DELIMITER,
+    M_VALUE_DELIMITER,
+    M_WRAP,
+    M_WINDOW,
+    M_NULL_KEY,
+    M_CONFLICT,
+    MEMBERS,
+};
+
+struct mr_payload_rules {
+    const struct mr_config *cfg;
+    struct mr_map *by_topic;             /* topic → struct mr_payload_rule, owned */
+    struct mr_payload_rule *general;     /* the general rule, then one for each entry of `topics` */
+    size_t count;
+};
+
+const char *mr_encoding_name(enum mr_encoding encoding)
+{
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (names[i].encoding == encoding)
+            return names[i].name_z;
+    return "auto";
+}
+
+static bool encoding_of(struct mr_str name, enum mr_encoding *out)
+{
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (mr_str_eq_nocase(name, mr_str_z(names[i].name_z))) {
+            *out = names[i].encoding;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* `pattern.member` */
+static bool split(const char *key_z, struct mr_str *pattern, enum member *out)
+{
+    struct mr_str key = mr_str_z(key_z);
+    ptrdiff_t dot = mr_str_rfind(key, '.');
+    if (dot <= 0)
+        return false;
+    *pattern = mr_str_of(key.ptr, (size_t)dot);
+    for (size_t m = 0; m < MEMBERS; m++) {
+        if (mr_str_eq_z(mr_str_of(key.ptr + dot + 1, key.len - (size_t)dot - 1), member_names[m])) {
+            *out = (enum member)m;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does the pattern fit the topic, and how well: an exact name best, else the longest. 0 = no. */
+static size_t fit(struct mr_str pattern, struct mr_str topic)
+{
+    if (mr_str_eq(pattern, topic))
+        return SIZE_MAX;
+    char *pattern_z = mr_xstrndup(pattern.ptr, pattern.len), *topic_z = mr_xstrndup(topic.len != 0 ? topic.ptr : "", topic.len);
+    bool fits = fnmatch(pattern_z, topic_z, 0) == 0;
+    mr_xfree(pattern_z);
+    mr_xfree(topic_z);
+    return fits ? pattern.len + 1 : 0;
+}
+
+/* What `topics` says of a member for the topic; "" = nothing. */
+static struct mr_str override(const struct mr_config *cfg, struct mr_str topic, enum member want)
+{
+    struct mr_str best = MR_STR("");
+    size_t best_fit = 0;
+    for (size_t i = 0; i < cfg->topics.count; i++) {
+        struct mr_str pattern;
+        enum member m;
+        if (!split(cfg->topics.items[i].key, &pattern, &m) || m != want)
+            continue;
+        size_t how = fit(pattern, topic);
+        if (how > best_fit) {
+            best_fit = how;
+            best = mr_str_z(cfg->topics.items[i].value);
+        }
+    }
+    return best;
+}
+
+static struct mr_str choose(const struct mr_config *cfg, struct mr_str topic, enum member m, const char *otherwise_z)
+{
+    struct mr_str said = override(cfg, topic, m);
+    return said.len != 0 ? said : mr_str_z(otherwise_z != NULL ? otherwise_z : "");
+}
+
+/* NUL-terminated: all texts are whole options. */
+static void make(const struct mr_config *cfg, struct mr_str topic, struct mr_payload_rule *out)
+{
+    *out = (struct mr_payload_rule){.decoder_z = "auto"};
+    const char *format_z = cfg->format;
+    struct mr_str value = choose(cfg, topic, M_VALUE, cfg->value_format);
+    struct mr_str key = choose(cfg, topic, M_KEY, cfg->key_format);
+    enum mr_encoding both = MR_ENC_AUTO;
+    bool is_both = value.len == 0 && encoding_of(mr_str_z(format_z), &both);
+
+    if (value.len == 0)
+        value = mr_str_z(format_z);
+    if (!encoding_of(value, &out->encoding[MR_SIDE_VALUE]))
+        out->decoder_z = value.ptr;
+    if (out->encoding[MR_SIDE_VALUE] == MR_ENC_JSON) { /* plain rows: the decoder of that name */
+        out->decoder_z = "json";
+        out->encoding[MR_SIDE_VALUE] = MR_ENC_AUTO;
+    }
+
+    out->columns[MR_SIDE_KEY] = choose(cfg, topic, M_KEY_COLUMNS, cfg->key_columns);
+    out->columns[MR_SIDE_VALUE] = choose(cfg, topic, M_VALUE_COLUMNS, cfg->value_columns);
+    bool has_columns = out->columns[MR_SIDE_KEY].len != 0;
+    out->is_key_explicit = key.len != 0 || has_columns;
+    if (key.len != 0)
+        (void)encoding_of(key, &out->encoding[MR_SIDE_KEY]); /* checked by check() */
+    else if (is_both && (both != MR_ENC_JSON || has_columns))
+        out->encoding[MR_SIDE_KEY] = both;
+    else if (has_columns)
+        out->encoding[MR_SIDE_KEY] = MR_ENC_KAFKA; /* as ksqlDB has it */
+    if (is_both && both != MR_ENC_JSON)
+        out->is_key_explicit = true;
+    if (out->encoding[MR_SIDE_KEY] == MR_ENC_AUTO)
+        out->is_key_explicit = false;
+
+    out->column_name = choose(cfg, topic, M_COLUMN_NAME, cfg->key_column_name);
+    out->delimiter[MR_SIDE_KEY] = choose(cfg, topic, M_KEY_DELIMITER, cfg->key_delimiter);
+    out->delimiter[MR_SIDE_VALUE] = choose(cfg, topic, M_VALUE_DELIMITER, cfg->value_delimiter);
+    out->wrap_single = choose(cfg, topic, M_WRAP, cfg->key_wrap_single);
+    out->window = choose(cfg, topic, M_WINDOW, cfg->key_window);
+    out->null_key = choose(cfg, topic, M_NULL_KEY, cfg->null_key);
+    out->conflict = choose(cfg, topic, M_CONFLICT, cfg->key_value_conflict);
+}
+
+/* ---- What can be seen without a record ---- */
+
+static enum mr_status check_word(const char *option_z, struct mr_str said, const char *a_z, const char *b_z, const char *c_z,
+                                 struct mr_error *err)
+{
+    if (said.len == 0 || mr_str_eq_z(said, a_z) || mr_str_eq_z(said, b_z) || (c_z != NULL && mr_str_eq_z(said, c_z)))
+        return MR_OK;
+    return mr_fail(err, MR_E_CONFIG, "%s: \"%.*s\" is none of %s, %s%s%s", option_z, MR_STR_FMT(said), a_z, b_z,
+                   c_z != NULL ? ", " : "", c_z != NULL ? c_z : "");
+}
+
+static enum mr_status check_key_name(struct mr_str name, struct mr_error *err)
+{
+    enum mr_encoding encoding;
+    if (name.len == 0 || encoding_of(name, &encoding))
+        return MR_OK;
+    enum mr_status status = mr_fail(err, MR_E_CONFIG, "there is no format \"%.*s\" for keys", MR_STR_FMT(name));
+    mr_error_hint(err, "formats of keys: kafka, delimited, json, json_sr, avro, protobuf, none");
+    return status;
+}
+
+static enum mr_status check_rule(const struct mr_payload_rule *r, struct mr_error *err)
+{
+    if (r->encoding[MR_SIDE_VALUE] == MR_ENC_NONE)
+        return mr_fail(err, MR_E_CONFIG, "the format none is for keys only: values must be read");
+    if (r->encoding[MR_SIDE_KEY] == MR_ENC_NONE && r->columns[MR_SIDE_KEY].len != 0)
+        return mr_fail(err, MR_E_CONFIG, "the key's format is none, so it has no columns: leave out key.columns or name another format");
+    static const char *const delimited_z[2] = {"key.delimiter", "value.delimiter"};
+    for (size_t side = 0; side < 2; side++)
+        if (r->delimiter[side].len != 0 && r->encoding[side] != MR_ENC_DELIMITED)
+            return mr_fail(err, MR_E_CONFIG, "%s is for the format delimited only", delimited_z[side]);
+    if (r->columns[MR_SIDE_VALUE].len == 0 &&
+        (r->encoding[MR_SIDE_VALUE] == MR_ENC_KAFKA || r->encoding[MR_SIDE_VALUE] == MR_ENC_DELIMITED))
+        return mr_fail(err, MR_E_CONFIG, "values of the format %s need their columns: value.columns",
+                       mr_encoding_name(r->encoding[MR_SIDE_VALUE]));
+    MR_TRY(check_word("key.wrap.single", r->wrap_single, "auto", "true", "false", err));
+    MR_TRY(check_word("key.window", r->window, "none", "time", "session", err));
+    MR_TRY(check_word("null.key", r->null_key, "error", "skip", NULL, err));
+    return check_word("key.value.conflict", r->conflict, "error", "key", "value", err);
+}
+
+static enum mr_status check(struct mr_payload_rules *rules, struct mr_error *err)
+{
+    const struct mr_config *cfg = rules->cfg;
+    bool says_one = (cfg->key_format != NULL && *cfg->key_format != 0) || (cfg->value_format != NULL && *cfg->value_format != 0);
+    if (says_one && strcmp(cfg->format, "auto") != 0)
+        return mr_fail(err, MR_E_CONFIG, "format says it for key and value; leave out format.key and format.value, or format itself");
+    MR_TRY(check_key_name(mr_str_z(cfg->key_format), err));
+    for (size_t i = 0; i < cfg->topics.count; i++) {
+        struct mr_str pattern;
+        enum member m;
+        if (!split(cfg->topics.items[i].key, &pattern, &m))
+            return mr_fail(err, MR_E_CONFIG, "topics: \"%.200s\" is no topic's name with a setting; write NAME: {value: avro}",
+                           cfg->topics.items[i].key);
+        if (m == M_KEY)
+            MR_TRY(check_key_name(mr_str_z(cfg->topics.items[i].value), err));
+    }
+    for (size_t i = 0; i < rules->count; i++)
+        MR_TRY(check_rule(&rules->general[i], err));
+    return MR_OK;
+}
+
+enum mr_status mr_payload_rules_create(const struct mr_config *cfg, struct mr_payload_rules **out, struct mr_error *err)
+{
+    struct mr_payload_rules *rules = mr_xcalloc(1, sizeof(*rules));
+    rules->cfg = cfg;
+    rules->by_topic = mr_map_create();
+    rules->general = mr_xcalloc(cfg->topics.count + 1, sizeof(*rules->general));
+    make(cfg, MR_STR(""), &rules->general[rules->count++]);
+    for (size_t i = 0; i < cfg->topics.count; i++) {
+        struct mr_str pattern;
+        enum member m;
+        if (split(cfg->topics.items[i].key, &pattern, &m))
+            make(cfg, pattern, &rules->general[rules->count++]);
+    }
+    enum mr_status status = check(rules, err);
+    if (status != MR_OK) {
+        mr_payload_rules_destroy(rules);
+        return status;
+    }
+    *out = rules;
+    return MR_OK;
+}
+
+void mr_payload_rules_destroy(struct mr_payload_rules *rules)
+{
+    if (rules == NULL)
+        return;
+    mr_map_destroy(rules->by_topic, mr_xfree);
+    mr_xfree(rules->general);
+    mr_xfree(rules);
+}
+
+const struct mr_payload_rule *mr_payload_rule_of(struct mr_payload_rules *rules, struct mr_str topic)
+{
+    if (rules->cfg->topics.count == 0)
+        return &rules->general[0];
+    struct mr_payload_rule *rule = mr_map_get(rules->by_topic, topic);
+    if (rule == NULL) {
+        rule = mr_xcalloc(1, sizeof(*rule));
+        make(rules->cfg, topic, rule);
+        mr_map_put(rules->by_topic, topic, rule);
+    }
+    return rule;
+}
+
+const struct mr_payload_rule *mr_payload_rule_at(struct mr_payload_rules *rules, size_t i)
+{
+    return i < rules->count ? &rules->general[i] : NULL;
+}

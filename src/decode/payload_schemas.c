@@ -1,0 +1,220 @@
+/* Schemas by id. See payload_schemas.h. */
+#include "payload_schemas.h"
+
+#include <stdio.h>
+
+#include <millrace/base/encode.h>
+#include <millrace/base/map.h>
+#include <millrace/base/mem.h>
+#include <millrace/base/time.h>
+
+#define MAX_REFERENCE_DEPTH 32
+#define MAX_REFERENCES 1000
+#define MISSING_KEPT_MS 5000 /* a flood of bad records is no flood of requests */
+
+struct entry {
+    char key[18]; /* 'i' and the id, or 'g' and the GUID */
+    size_t key_len;
+    struct mr_payload_schema schema;
+    struct mr_error *failed; /* what is wrong with it; NULL = nothing */
+    int64_t failed_until_ms; /* an unknown id may be registered later */
+    uint64_t used;
+};
+
+struct mr_payload_schemas {
+    const struct mr_config *cfg;
+    struct mr_registry *reg;
+    struct mr_map *entries;
+    uint64_t clock;
+};
+
+const char *mr_schema_type_name(enum mr_schema_type type)
+{
+    return type == MR_SCHEMA_AVRO ? "Avro" : type == MR_SCHEMA_PROTOBUF ? "Protobuf" : "JSON Schema";
+}
+
+enum mr_status mr_payload_schemas_create(const struct mr_config *cfg, struct mr_payload_schemas **out, struct mr_error *err)
+{
+    struct mr_registry *reg;
+    MR_TRY(mr_registry_create(cfg, &reg, err));
+    struct mr_payload_schemas *s = mr_xcalloc(1, sizeof(*s));
+    s->cfg = cfg;
+    s->reg = reg;
+    s->entries = mr_map_create();
+    *out = s;
+    return MR_OK;
+}
+
+static void entry_destroy(void *ptr)
+{
+    struct entry *e = ptr;
+    if (e == NULL)
+        return;
+    mr_avro_schema_destroy(e->schema.avro);
+    mr_arena_destroy(e->schema.ar);
+    mr_xfree(e->failed);
+    mr_xfree(e);
+}
+
+void mr_payload_schemas_destroy(struct mr_payload_schemas *s)
+{
+    if (s == NULL)
+        return;
+    mr_map_destroy(s->entries, entry_destroy);
+    mr_registry_destroy(s->reg);
+    mr_xfree(s);
+}
+
+/* ---- Compiling, with references ---- */
+
+/* One schema being put together. */
+struct build {
+    struct mr_payload_schemas *s;
+    struct mr_payload_schema *schema;
+    struct mr_map *seen; /* names of references */
+    struct mr_arena *ar; /* replies */
+};
+
+/* A schema's text, after those that it refers to. `name` is what a reference calls it; "" = the root. */
+static enum mr_status add_text(struct build *b, const struct mr_schema_reply *reply, struct mr_str name, struct mr_error *err)
+{
+    (void)name;
+    if (reply->type != b->schema->type)
+        return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "a %s schema refers to one of another kind", mr_schema_type_name(b->schema->type));
+    switch (reply->type) {
+    case MR_SCHEMA_AVRO:
+        return mr_avro_schema_parse(b->schema->avro, reply->text, err);
+    case MR_SCHEMA_PROTOBUF:
+    case MR_SCHEMA_JSON:
+        break;
+    }
+    return mr_fail_data(err, MR_CODE_UNSUPPORTED_SCHEMA, "schemas of this kind cannot be read");
+}
+
+static enum mr_status add(struct build *b, const struct mr_schema_reply *reply, struct mr_str name, unsigned depth,
+                          struct mr_error *err)
+{
+    if (depth > MAX_REFERENCE_DEPTH)
+        return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "references between schemas are nested more than %d deep", MAX_REFERENCE_DEPTH);
+    for (size_t i = 0; i < reply->reference_count; i++) {
+        const struct mr_schema_reference *ref = &reply->references[i];
+        struct mr_schema_reply inner;
+        if (mr_map_get(b->seen, ref->name) != NULL)
+            continue;
+        if (mr_map_count(b->seen) >= MAX_REFERENCES)
+            return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "the schema refers to more than %d others", MAX_REFERENCES);
+        mr_map_put(b->seen, ref->name, b);
+        MR_TRY(mr_registry_by_version(b->s->reg, ref->subject, ref->version, b->ar, &inner, err));
+        MR_TRY(add(b, &inner, ref->name, depth + 1, err));
+    }
+    return add_text(b, reply, name, err);
+}
+
+/* A row whose one column the value is. */
+static const struct mr_connect_schema *bare_row(const struct mr_connect_schema *of, struct mr_arena *ar)
+{
+    struct mr_connect_schema *row = mr_connect_make(MR_C_STRUCT, MR_STR(""), NULL, MR_JSON_NONE, ar);
+    struct mr_connect_field *field = mr_arena_zalloc(ar, sizeof(*field));
+    field->name = MR_BARE_VALUE;
+    field->schema = of;
+    mr_connect_set_fields(row, field, 1, ar);
+    return row;
+}
+
+static enum mr_status compile(struct mr_payload_schemas *s, const struct mr_frame *frame, struct entry *e, struct mr_error *err)
+{
+    struct mr_schema_reply reply;
+    struct build b = {.s = s, .schema = &e->schema, .seen = mr_map_create(), .ar = mr_arena_create(0)};
+    enum mr_status status;
+    char guid[37];
+    mr_uuid_format(frame->guid, guid);
+    MR_TRY_DONE(frame->is_guid ? mr_registry_by_guid(s->reg, guid, b.ar, &reply, err)
+                               : mr_registry_by_id(s->reg, frame->id, b.ar, &reply, err));
+    e->schema.ar = mr_arena_create(4096);
+    e->schema.type = reply.type;
+    if (reply.type == MR_SCHEMA_AVRO)
+        e->schema.avro = mr_avro_schema_create();
+    MR_TRY_DONE(add(&b, &reply, MR_STR(""), 0, err));
+    if (reply.type == MR_SCHEMA_AVRO)
+        e->schema.connect = mr_avro_connect(e->schema.avro);
+    if (e->schema.connect->kind != MR_C_STRUCT || e->schema.connect->type.kind != MR_T_NONE)
+        e->schema.bare_row = bare_row(e->schema.connect, e->schema.ar);
+done:
+    mr_arena_destroy(b.ar);
+    mr_map_destroy(b.seen, NULL);
+    if (status == MR_E_DATA && !frame->is_guid && strcmp(err != NULL ? err->code : "", MR_CODE_UNKNOWN_SCHEMA) != 0)
+        mr_error_prefix(err, "schema %u: ", frame->id);
+    return status;
+}
+
+/* ---- Keeping ---- */
+
+static void evict_one(struct mr_payload_schemas *s)
+{
+    struct entry *oldest = NULL;
+    for (size_t i = 0; i < mr_map_count(s->entries); i++) {
+        struct entry *e = mr_map_at(s->entries, i, NULL);
+        if (e != NULL && (oldest == NULL || e->used < oldest->used))
+            oldest = e;
+    }
+    if (oldest == NULL)
+        return;
+    mr_map_remove(s->entries, mr_str_of(oldest->key, oldest->key_len));
+    entry_destroy(oldest);
+}
+
+static struct entry *new_entry(const struct mr_frame *frame)
+{
+    struct entry *e = mr_xcalloc(1, sizeof(*e));
+    e->key[0] = frame->is_guid ? 'g' : 'i';
+    e->key_len = 1 + (frame->is_guid ? sizeof(frame->guid) : sizeof(frame->id));
+    memcpy(e->key + 1, frame->is_guid ? (const void *)frame->guid : (const void *)&frame->id, e->key_len - 1);
+    return e;
+}
+
+static enum mr_status result(const struct entry *e, const struct mr_payload_schema **out, struct mr_error *err)
+{
+    *out = &e->schema;
+    if (e->failed == NULL)
+        return MR_OK;
+    if (err != NULL)
+        *err = *e->failed;
+    return MR_E_DATA;
+}
+
+enum mr_status mr_payload_schemas_get(struct mr_payload_schemas *s, const struct mr_frame *frame,
+                                      const struct mr_payload_schema **out, struct mr_error *err)
+{
+    struct entry *fresh = new_entry(frame);
+    struct mr_str key = mr_str_of(fresh->key, fresh->key_len);
+    struct entry *e = mr_map_get(s->entries, key);
+    if (e != NULL && e->failed != NULL && mr_monotonic_ms() >= e->failed_until_ms) {
+        mr_map_remove(s->entries, key);
+        entry_destroy(e);
+        e = NULL;
+    }
+    if (e != NULL) {
+        entry_destroy(fresh);
+        e->used = ++s->clock;
+        return result(e, out, err);
+    }
+
+    struct mr_error why = {0};
+    enum mr_status status = compile(s, frame, fresh, &why);
+    if (status != MR_OK && status != MR_E_DATA) {
+        if (err != NULL)
+            *err = why;
+        entry_destroy(fresh);
+        return status;
+    }
+    if (status == MR_E_DATA) { /* what makes no sense today makes none tomorrow; only an unknown id may come to be */
+        fresh->failed = mr_xmalloc(sizeof(why));
+        *fresh->failed = why;
+        fresh->failed_until_ms = strcmp(why.code, MR_CODE_UNKNOWN_SCHEMA) == 0 ? mr_monotonic_ms() + MISSING_KEPT_MS : INT64_MAX;
+    }
+    while (mr_map_count(s->entries) >= s->cfg->registry.cache_capacity)
+        evict_one(s);
+    fresh->used = ++s->clock;
+    mr_map_put(s->entries, key, fresh);
+    return result(fresh, out, err);
+}

@@ -1,0 +1,31 @@
+/* Schemas by id or GUID, compiled and kept. A schema never changes under its id, so each is asked for once; the one not used for the longest
+ * goes. What a schema refers to is fetched with it. */
+#ifndef MILLRACE_DECODE_PAYLOAD_SCHEMAS_H
+#define MILLRACE_DECODE_PAYLOAD_SCHEMAS_H
+
+#include "avro.h"
+#include "payload_frame.h"
+#include "schema_registry.h"
+
+struct mr_payload_schema {
+    enum mr_schema_type type;
+    struct mr_arena *ar;                     /* owns what follows */
+    struct mr_avro_schema *avro;             /* AVRO; owned */
+    const struct mr_connect_schema *connect; /* AVRO, JSON: of the root */
+    const struct mr_connect_schema *bare_row; /* AVRO, JSON: where the root is no record, a row of one column; else NULL */
+};
+
+/* The column of a value that is no record. */
+#define MR_BARE_VALUE MR_STR("ROWVAL")
+
+struct mr_payload_schemas;
+enum mr_status mr_payload_schemas_create(const struct mr_config *cfg, struct mr_payload_schemas **out, struct mr_error *err)
+    MR_MUST_CHECK;
+void mr_payload_schemas_destroy(struct mr_payload_schemas *s); /* NULL is fine */
+
+/* Valid until the next call but one at least, so that a record has its key's and its value's. */
+enum mr_status mr_payload_schemas_get(struct mr_payload_schemas *s, const struct mr_frame *frame,
+                                      const struct mr_payload_schema **out, struct mr_error *err) MR_MUST_CHECK;
+const char *mr_schema_type_name(enum mr_schema_type type);
+
+#endif

@@ -1,0 +1,45 @@
+/* A client of Confluent's schema registry and of those that speak its language (Karapace, Apicurio): reads only. The one place that knows
+ * libcurl. It blocks while it asks; schemas are kept by payload_schemas.c, so each is asked for once. Main thread only. */
+#ifndef MILLRACE_DECODE_SCHEMA_REGISTRY_H
+#define MILLRACE_DECODE_SCHEMA_REGISTRY_H
+
+#include <millrace/base/arena.h>
+#include <millrace/base/error.h>
+#include <millrace/config/config.h>
+
+enum mr_schema_type { MR_SCHEMA_AVRO, MR_SCHEMA_PROTOBUF, MR_SCHEMA_JSON };
+
+struct mr_schema_reference {
+    struct mr_str name, subject;
+    int64_t version;
+};
+
+/* An answer; everything in the arena that was given. */
+struct mr_schema_reply {
+    enum mr_schema_type type;
+    struct mr_str text;
+    const struct mr_schema_reference *references;
+    size_t reference_count;
+};
+
+/* Errors of all three: ENV with code registry_unavailable or registry_bad_reply (wait and ask again), CONFIG (credentials, certificates,
+ * a registry that has never answered), DATA unknown_schema_id, bad_schema (a reference that does not exist), unsupported_schema. */
+#define MR_CODE_REGISTRY_DOWN "registry_unavailable"
+#define MR_CODE_REGISTRY_REPLY "registry_bad_reply"
+#define MR_CODE_REGISTRY_AUTH "registry_auth"
+#define MR_CODE_REGISTRY_TLS "registry_tls"
+
+struct mr_registry;
+/* CONFIG: options that contradict each other, files that cannot be read. */
+enum mr_status mr_registry_create(const struct mr_config *cfg, struct mr_registry **out, struct mr_error *err) MR_MUST_CHECK;
+void mr_registry_destroy(struct mr_registry *reg); /* NULL is fine */
+
+enum mr_status mr_registry_by_id(struct mr_registry *reg, uint32_t id, struct mr_arena *ar, struct mr_schema_reply *out,
+                                 struct mr_error *err) MR_MUST_CHECK;
+/* guid_z: 36 characters. */
+enum mr_status mr_registry_by_guid(struct mr_registry *reg, const char *guid_z, struct mr_arena *ar,
+                                   struct mr_schema_reply *out, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_registry_by_version(struct mr_registry *reg, struct mr_str subject, int64_t version, struct mr_arena *ar,
+                                      struct mr_schema_reply *out, struct mr_error *err) MR_MUST_CHECK;
+
+#endif
