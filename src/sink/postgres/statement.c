@@ -116,10 +116,11 @@ static void put_values(struct builder *b)
     }
 }
 
-/* The row as a whole, by its bytes: 1.0 is not 1.00, and types without an operator of their own compare too. */
+/* The row as a whole, by its bytes: 1.0 is not 1.00, and types without an operator of their own compare too. The function, since between two row
+ * constructors an operator would be taken apart. */
 static void put_unless_same(struct builder *b)
 {
-    const char *sides[] = {" WHERE ROW(", ") OPERATOR(pg_catalog.*<>) ROW("}, *alias[] = {"t.", "EXCLUDED."};
+    const char *sides[] = {" WHERE pg_catalog.record_image_ne(ROW(", "), ROW("}, *alias[] = {"t.", "EXCLUDED."};
 
     for (int side = 0; side < 2; side++) {
         bool is_first = true;
@@ -133,7 +134,7 @@ static void put_unless_same(struct builder *b)
             is_first = false;
         }
     }
-    put(b, ")");
+    put(b, "))");
 }
 
 static void put_conflict(struct builder *b, bool may_update)
