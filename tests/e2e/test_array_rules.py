@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+"""The rules of array.encoding=table, one by one, as the manual tells them.
+
+    test_array_rules.py sqlite|postgresql|mariadb [TEST…]"""
+import json
+import os
+import sys
+import tempfile
+import traceback
+
+from e2e import Failure, check, millrace
+from harness import TARGETS
+
+TABLE = ["unwrap.array.encoding=table"]
+
+
+class Run:
+    """Lines loaded one start after another into one target."""
+
+    def __init__(self, target):
+        self.target, self.starts = target, 0
+        self.work = tempfile.TemporaryDirectory()
+
+    def load(self, lines, *settings, check_exit=True, command="backfill"):
+        self.starts += 1
+        path = os.path.join(self.work.name, f"events{self.starts}.jsonl")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("".join(json.dumps(line) + "\n" for line in lines))
+        args = [a for s in [*TABLE, *settings] for a in ("--set", s)]
+        return millrace(command, path, *self.target.args(), *args, check=check_exit)
+
+    def table(self, name):
+        """Rows without their nulls, all texts, in the order of the key."""
+        if name not in self.target.tables():
+            return None
+        rows = [{n: str(c.value) for n, c in r.items() if c.value is not None} for r in self.target.rows(name)]
+        return sorted(rows, key=lambda r: [r.get(k, "") for k in ("id", "_id", "_pos", "_pos2")])
+
+    def dead(self):
+        return [d[1] for d in self.target.control("dead_letter", "id, code")]
+
+    def quoted(self, name):
+        schema = getattr(self.target, "schema", None)
+        return f'"{schema}"."{name}"' if schema else f'"{name}"'
+
+    def close(self):
+        self.work.cleanup()
+        self.target.close()
+
+
+def event(op, after=None, before=None, key=1, table="t", topic=None, **source):
+    key_text = None if key is None else json.dumps(key if isinstance(key, dict) else {"id": key})
+    value = {"op": op, "before": before, "after": after, "source": {"db": "d", "table": table, "ts_ms": 1, **source}, "ts_ms": 1}
+    return {"topic": topic or f"p.d.{table}", "partition": 0, "offset": 0, "key": key_text, "value": json.dumps(value)}
+
+
+def tombstone(key, table="t"):
+    return {"topic": f"p.d.{table}", "partition": 0, "offset": 0, "key": json.dumps({"id": key}), "value": None}
+
+
+def same(have, want):
+    check(have == want, f"wanted {want}\nholds  {have}")
+
+
+def row(**columns):
+    return {k: str(v) for k, v in columns.items()}
+
+
+# ---- shapes ----
+
+def test_documents_scalars_and_nulls_in_one_array(run):
+    run.load([event("c", {"id": 1, "a": [{"x": 1}, 7, None, {}, [8]]})])
+    same(run.table("t"), [row(id=1)])
+    same(run.table("t__a"), [row(id=1, _pos=0, x=1), row(id=1, _pos=1, value=7), row(id=1, _pos=2), row(id=1, _pos=3), row(id=1, _pos=4)])
+    same(run.table("t__a__value"), [row(id=1, _pos=4, _pos2=0, value=8)])
+
+
+def test_an_array_in_a_document_is_named_by_its_path(run):
+    run.load([event("c", {"id": 1, "d": {"e": {"f": [1]}}})])
+    same(run.table("t__d_e_f"), [row(id=1, _pos=0, value=1)])
+
+
+def test_names_that_collide_get_substitutes(run):
+    run.load([event("c", {"id": 1, "a": [{"b": [1]}], "a__b": [2], "a_b": [3], "_pos": 9}),
+              event("c", {"id": 2, "c": [{"id": 5, "_pos": 6, "value": 7}, 8]}, key=2)])
+    tables = [t for t in run.target.tables() if t.startswith("t__a__b")]
+    check(len(tables) == 2, f"two tables for two arrays: {tables}")
+    same(sorted(r["value"] for t in tables for r in run.table(t)), ["1", "2"])
+    same(run.table("t__a_b"), [row(id=1, _pos=0, value=3)])
+    first, second = run.table("t__c")
+    same([first["id"], first["_pos"], second["id"], second["_pos"]], ["2", "0", "2", "1"])
+    same(sorted(v for k, v in first.items() if k not in ("id", "_pos")), ["5", "6", "7"])
+    same(sorted(v for k, v in second.items() if k not in ("id", "_pos")), ["8"])
+    run.load([event("u", {"id": 1, "a": [{"b": [11]}], "a__b": [12]}), event("u", {"id": 2, "c": [9]}, key=2)])
+    same(sorted(r["value"] for t in tables for r in run.table(t)), ["11", "12"])
+    same(run.dead(), [])
+
+
+def test_deep_arrays_stay_json_beyond_eight_levels(run):
+    value = 1
+    for _ in range(10):
+        value = [value]
+    run.load([event("c", {"id": 1, "a": value})])
+    deepest = "t__a" + "__value" * 7
+    same([json.loads(r["value"]) for r in run.table(deepest)], [[[1]]])
+    same(run.dead(), [])
+
+
+def test_a_composite_key_goes_along(run):
+    run.load([event("c", {"k": 1, "l": "x", "a": [1]}, key={"k": 1, "l": "x"}), event("c", {"k": 1, "l": "y", "a": [2]}, key={"k": 1, "l": "y"}),
+              event("d", key={"k": 1, "l": "x"})])
+    same(run.table("t__a"), [row(k=1, l="y", _pos=0, value=2)])
+
+
+# ---- changes ----
+
+def test_shorter_empty_null_and_absent_arrays_lose_their_rows(run):
+    for i, instead in enumerate(([1], [], None, "absent")):
+        after = {"id": i, "n": 0, "a": [1, 2, 3]}
+        run.load([event("c", after, key=i)])
+        after = {"id": i, "n": 1, "a": instead}
+        if instead == "absent":
+            del after["a"]
+        run.load([event("u", after, key=i)])
+    same(run.table("t__a"), [row(id=0, _pos=0, value=1)])
+
+
+def test_a_delete_takes_the_elements_along_after_a_restart_too(run):
+    run.load([event("c", {"id": i, "a": [{"b": [1, 2]}]}, key=i) for i in range(4)])
+    run.load([event("d", key=1), tombstone(1), tombstone(2)])
+    same([r["id"] for r in run.table("t")], ["0", "3"])
+    same([r["id"] for r in run.table("t__a")], ["0", "3"])
+    same([r["id"] for r in run.table("t__a__b")], ["0", "0", "3", "3"])
+
+
+def test_a_soft_delete_leaves_the_elements(run):
+    run.load([event("c", {"id": 1, "a": [1, 2]}), event("d", before={"id": 1})], "tables.t.delete=soft")
+    same([r["_pos"] for r in run.table("t__a")], ["0", "1"])
+    run.load([event("c", {"id": 1, "a": [3]})], "tables.t.delete=soft")
+    same(run.table("t__a"), [row(id=1, _pos=0, value=3)])
+
+
+def test_a_truncate_empties_all(run):
+    run.load([event("c", {"id": 1, "a": [{"b": [1]}]}), event("t", key=None), event("c", {"id": 2, "a": [{"b": [2]}]}, key=2)])
+    same(run.table("t__a"), [row(id=2, _pos=0)])
+    same(run.table("t__a__b"), [row(id=2, _pos=0, _pos2=0, value=2)])
+    run.load([event("t", key=None)])
+    same([run.table(t) for t in ("t", "t__a", "t__a__b")], [[], [], []])
+
+
+def test_elements_move_with_a_key_that_changes(run):
+    setting = 'tables.t.primary_key=[code]'
+    run.load([event("c", {"code": "x", "a": [1, 2]}), event("u", {"code": "y", "a": [1, 2]}, before={"code": "x"})], setting)
+    same([(r["code"], r["_pos"]) for r in run.table("t__a")], [("y", "0"), ("y", "1")])
+    run.load([event("u", {"code": "z", "a": [5]}, before={"code": "y"})], setting)
+    same([(r["code"], r["value"]) for r in run.table("t__a")], [("z", "5")])
+
+
+def test_an_array_becomes_a_scalar_and_an_array_again(run):
+    run.load([event("c", {"id": 1, "a": [1, 2]}), event("u", {"id": 1, "a": 5})])
+    same([run.table("t"), run.table("t__a")], [[row(id=1, a=5)], []])
+    run.load([event("u", {"id": 1, "a": [7]})])
+    same([run.table("t"), run.table("t__a")], [[row(id=1)], [row(id=1, _pos=0, value=7)]])
+
+
+def test_an_array_that_the_event_does_not_know_stays(run):
+    unknown = ["__debezium_unavailable_value"]
+    run.load([event("c", {"id": 1, "n": 1, "a": [1, 2], "b": [3]}), event("u", {"id": 1, "n": 2, "a": unknown, "b": []})])
+    same([r["value"] for r in run.table("t__a")], ["1", "2"])
+    same([run.table("t"), run.table("t__b")], [[row(id=1, n=2)], []])
+
+
+def test_missing_keep_leaves_arrays_that_a_row_lacks(run):
+    settings = ("format=json", "tables.t.primary_key=[id]", "tables.t.missing=keep", "source.file.topic=d.t")
+    run.load([{"id": 1, "a": [1, 2], "b": [3]}], *settings)
+    run.load([{"id": 1, "b": []}], *settings)
+    same([r["value"] for r in run.table("t__a")], ["1", "2"])
+    same(run.table("t__b"), [])
+
+
+def test_types_widen_in_a_child_table(run):
+    run.load([event("c", {"id": 1, "a": [1]}), event("u", {"id": 1, "a": [1, 2.5]})])
+    same([float(r["value"]) for r in run.table("t__a")], [1.0, 2.5])
+    run.load([event("c", {"id": 12345678901234567890123, "a": [3]}, key=12345678901234567890123)])
+    same(run.dead(), [])
+    check(len(run.table("t__a")) == 3, "the key has widened in the child table too")
+
+
+# ---- refusals ----
+
+def test_one_bad_element_makes_the_whole_record_a_dead_letter(run):
+    run.load([event("c", {"id": 1, "n": 1, "a": [1]}), event("u", {"id": 1, "n": 2, "a": [2, "text"], "b": [1]}), event("u", {"id": 2, "n": 3, "a": [4]}, key=2)])
+    same(run.dead(), ["type_conflict"])
+    same(run.table("t"), [row(id=1, n=1), row(id=2, n=3)])
+    same(run.table("t__a"), [row(id=1, _pos=0, value=1), row(id=2, _pos=0, value=4)])
+    check(run.table("t__b") is None, "a refused record leaves no table")
+
+
+def test_the_policy_of_the_table_holds_for_its_elements_unless_they_have_one(run):
+    lines = [event("c", {"id": 1, "a": [1, "x"]})]
+    run.load(lines, "tables.t.policy=text")
+    same([r["value"] for r in run.table("t__a")], ["1", "x"])
+    run.load([event("c", {"id": 2, "c": [1, "x"]}, key=2)], "tables.t.policy=text", "tables.t__c.policy=strict")
+    same(run.dead(), ["type_conflict"])
+
+
+def test_a_row_without_key_cannot_have_tables_of_elements(run):
+    run.load([event("c", {"n": 1, "a": [1]}, key=None), event("c", {"n": 2, "a": []}, key=None)])
+    same(run.dead(), ["no_key"])
+    same(run.table("t"), [row(n=2)])
+
+
+def test_too_many_arrays_are_a_dead_letter(run):
+    run.load([event("c", {"id": 1, **{f"a{i}": [1] for i in range(300)}}), event("c", {"id": 2, "a0": [1]}, key=2)], "batch.rows=1")
+    same(run.dead(), ["no_table"])
+    same(run.table("t__a0"), [row(id=2, _pos=0, value=1)])
+
+
+def test_what_the_target_refuses_is_a_row(run):
+    if run.target.name == "sqlite":
+        return
+    run.load([event("c", {"id": 1, "a": [1]})])
+    run.target.execute(f'ALTER TABLE {run.quoted("t__a")} ADD CONSTRAINT small CHECK ("value" < 10)')
+    run.load([event("u", {"id": 1, "n": 1, "a": [2, 30, 4]})])
+    same([r["value"] for r in run.table("t__a")], ["2", "4"])
+    check(len(run.dead()) == 1, f"one dead letter: {run.dead()}")
+
+
+def test_replay_inserts_a_document_with_its_elements(run):
+    bad = [event("c", {"id": 1, "a": [1]}), event("c", {"id": 2, "a": [{"b": [5]}, "x"]}, key=2)]
+    run.load(bad)
+    args = [a for s in [*TABLE, "tables.t.policy=text"] for a in ("--set", s)]
+    out = millrace("dead-letters", "replay", "--all", *run.target.args(), *args)
+    same([r.get("value") for r in run.table("t__a")], ["1", None, "x"])
+    same([r["value"] for r in run.table("t__a__b")], ["5"])
+    check("1" in out.stdout, out.stdout)
+
+
+def test_plan_and_schema_show_the_tables(run):
+    lines = [event("c", {"id": 1, "a": [{"id": 4, "b": [1]}]})]
+    plan = run.load(lines, command="plan").stdout
+    check("t__a" in plan and "t__a__b" in plan and "_pos2" in plan, plan)
+    run.load(lines)
+    schema = millrace("schema", *run.target.args()).stdout
+    check("t__a__b" in schema and "key id, _pos, _pos2" in schema, schema)
+    check("t__a__b" in millrace("status", *run.target.args()).stdout, "status knows the tables")
+
+
+def test_flatten_struct_is_needed(run):
+    done = run.load([event("c", {"id": 1})], "unwrap.flatten.struct=false", check_exit=False)
+    same(done.returncode, 3)
+    check("unwrap.flatten.struct" in done.stderr, done.stderr)
+
+
+# ---- only what changed ----
+
+def versions(run, table):
+    """Something of each row that every write of it changes."""
+    if run.target.name == "postgresql":
+        return dict(run.target.query(f'SELECT "_pos", xmin::text || ctid::text FROM {run.quoted(table)}'))
+    return {}
+
+
+def test_only_elements_that_changed_are_written(run):
+    many = [{"sku": f"s{i}", "price": 1.5, "at": {"x": i}, "raw": [i]} for i in range(200)]
+    run.load([event("c", {"id": 1, "n": 1, "a": many})])
+    if run.target.name == "sqlite":
+        run.target.execute('CREATE TABLE log (pos INTEGER)')
+        for what in ("INSERT", "UPDATE", "DELETE"):
+            place = "OLD" if what == "DELETE" else "NEW"
+            run.target.execute(f'CREATE TRIGGER log_{what} AFTER {what} ON "t__a" BEGIN INSERT INTO log VALUES ({place}._pos); END')
+    before = versions(run, "t__a"), versions(run, "t__a__raw")
+    changed = [dict(e) for e in many]
+    changed[7]["price"] = 1.75
+    changed[9]["price"] = None
+    run.load([event("u", {"id": 1, "n": 2, "a": changed})])
+    after = versions(run, "t__a"), versions(run, "t__a__raw")
+    if run.target.name == "postgresql":
+        same([p for p in before[0] if before[0][p] != after[0][p]], [7, 9])
+        same(before[1], after[1])
+    if run.target.name == "sqlite":
+        same(sorted(int(r["pos"].value) for r in run.target.rows("log")), [7, 9])
+    same(run.table("t__a")[7 * 1]["sku"], "s7" if run.table("t__a")[7]["_pos"] == "7" else run.table("t__a")[7]["sku"])
+
+
+def test_foreign_keys_of_a_persons_own_hold(run):
+    if run.target.name == "sqlite":
+        return
+    run.load([event("c", {"id": i, "a": [{"b": [1]}]}, key=i) for i in range(3)])
+    run.target.execute(f'ALTER TABLE {run.quoted("t__a")} ADD CONSTRAINT f1 FOREIGN KEY ("id") REFERENCES {run.quoted("t")} ("id")')
+    run.target.execute(f'ALTER TABLE {run.quoted("t__a__b")} ADD CONSTRAINT f2 FOREIGN KEY ("id", "_pos") REFERENCES {run.quoted("t__a")} ("id", "_pos")')
+    run.load([event("d", key=1), event("u", {"id": 2, "a": []}, key=2), event("c", {"id": 5, "a": [{"b": [1, 2]}]}, key=5)])
+    same(run.dead(), [])
+    same([(r["id"], r["_pos"]) for r in run.table("t__a")], [("0", "0"), ("5", "0")])
+    same([r["id"] for r in run.table("t__a__b")], ["0", "5", "5"])
+
+
+def main():
+    target_class, wanted = TARGETS[sys.argv[1]], sys.argv[2:]
+    tests = {n: f for n, f in globals().items() if n.startswith("test_") and (not wanted or n in wanted)}
+    failed = 0
+    for name, test in tests.items():
+        run = Run(target_class())
+        try:
+            test(run)
+        except Failure as why:
+            failed += 1
+            print(f"FAILED {name}: {why}", flush=True)
+        except Exception:
+            failed += 1
+            print(f"FAILED {name}:\n{traceback.format_exc()}", flush=True)
+        finally:
+            run.close()
+    print(f"{sys.argv[1]}: {len(tests)} tests, {failed} failures")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
