@@ -9,11 +9,14 @@
  *
  * which is what applying them one by one gives.
  *
- * Ranges (tables of arrays) are applied before all rows. So a range turns the rows that the batch has of it into deletes, and what comes after it
- * merges with those; ranges with the same beginning and end are one, with the smaller start. */
+ * Ranges (tables of arrays) are applied before all rows. So a range turns the rows that the batch has of it into deletes (mr_fold_void), and what comes
+ * after it merges with those; ranges with the same beginning and end are one, with the smaller start. */
 #include "fold.h"
 
+#include <stdlib.h>
+
 #include <millrace/base/hash.h>
+#include <millrace/base/mem.h>
 
 static bool is_keep(struct mr_value v)
 {
@@ -136,35 +139,88 @@ static void join_group(struct mr_fold *fold, struct mr_arena *ar, size_t entry)
     *slot = (uint32_t)entry + 1;
 }
 
-static uint32_t position_at(const struct mr_entry *e, size_t at)
+/* ---- ranges ---- */
+
+/* A range as an interval of positions, written one behind another, so that bytes compare as positions do. */
+#define MAX_POSITIONS 32 /* bytes: four for each of eight */
+struct interval {
+    unsigned char from[MAX_POSITIONS], end[MAX_POSITIONS];
+};
+
+static void put_position(unsigned char *at, uint32_t n)
 {
-    const unsigned char *p = (const unsigned char *)e->key.ptr + at;
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+    for (int i = 0; i < 4; i++)
+        at[i] = (unsigned char)(n >> (24 - 8 * i));
 }
 
-/* What the batch has of the range is gone, as far as the rows after it are concerned. */
-void mr_fold_void(struct mr_fold *fold, const struct mr_entry *range)
+static struct interval interval_of(const struct mr_entry *range)
 {
-    size_t len = range->key.len - 4; /* without the end */
-    if (fold->group_cap == 0)
+    struct interval v = {{0}, {0}};
+    size_t len = range->key.len - range->root_len - 4; /* without the end */
+    memcpy(v.from, range->key.ptr + range->root_len, len);
+    memcpy(v.end, v.from, len);
+    put_position(v.from + len, range->from);
+    put_position(v.end + len, range->end);
+    return v;
+}
+
+static int compare_intervals(const void *a, const void *b)
+{
+    return memcmp(((const struct interval *)a)->from, ((const struct interval *)b)->from, MAX_POSITIONS);
+}
+
+/* Sorted, and one where two meet. */
+static size_t join_intervals(struct interval *v, size_t count)
+{
+    size_t kept = 0;
+    qsort(v, count, sizeof *v, compare_intervals);
+    for (size_t i = 1; i < count; i++) {
+        if (memcmp(v[i].from, v[kept].end, MAX_POSITIONS) > 0)
+            v[++kept] = v[i];
+        else if (memcmp(v[i].end, v[kept].end, MAX_POSITIONS) > 0)
+            memcpy(v[kept].end, v[i].end, MAX_POSITIONS);
+    }
+    return kept + 1;
+}
+
+static bool is_within(const struct interval *v, size_t count, const struct mr_entry *e)
+{
+    unsigned char pos[MAX_POSITIONS] = {0};
+    memcpy(pos, e->key.ptr + e->root_len, e->key.len - e->root_len);
+    size_t low = 0, high = count; /* the last that begins at or before */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (memcmp(v[middle].from, pos, MAX_POSITIONS) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && memcmp(pos, v[low - 1].end, MAX_POSITIONS) < 0;
+}
+
+void mr_fold_void(struct mr_fold *fold, const struct mr_entry *ranges, size_t count)
+{
+    uint32_t last = fold->group_cap == 0 || count == 0 ? 0 : *group_slot(fold, &ranges[0]);
+    if (last == 0)
         return;
-    for (uint32_t i = *group_slot(fold, range); i != 0; i = fold->entries[i - 1].next) {
+    struct interval *v = mr_xcalloc(count, sizeof *v);
+    for (size_t i = 0; i < count; i++)
+        v[i] = interval_of(&ranges[i]);
+    size_t joined = join_intervals(v, count);
+    for (uint32_t i = last; i != 0; i = fold->entries[i - 1].next) {
         struct mr_entry *have = &fold->entries[i - 1];
-        if (memcmp(have->key.ptr, range->key.ptr, len) != 0)
-            continue;
-        uint32_t pos = position_at(have, len);
-        if (pos < range->from || pos >= range->end)
+        if (!is_within(v, joined, have))
             continue;
         have->kind = MR_ROW_DELETE;
         have->full = have->is_new = false;
-        have->origin = range->origin;
-        have->merged += range->merged;
+        have->origin = ranges[0].origin;
+        have->merged += ranges[0].merged;
     }
+    mr_xfree(v);
 }
 
 static void add_range(struct mr_fold *fold, struct mr_arena *ar, const struct mr_entry *e)
 {
-    mr_fold_void(fold, e);
     struct mr_entry *have = find(fold, e);
     if (have == NULL) {
         index_grow(fold, ar);

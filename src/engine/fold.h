@@ -39,10 +39,10 @@ struct mr_fold {
     uint64_t changes;
 };
 
-/* Add one change. A range makes deletes of what the fold has of it; ranges are applied before the table's rows. `e` is copied; its key, cells and match must live in `ar`. */
+/* Add one change. Ranges are applied before the table's rows (mr_fold_void). `e` is copied; its key, cells and match must live in `ar`. */
 void mr_fold_add(struct mr_fold *fold, struct mr_arena *ar, const struct mr_entry *e);
-/* A range of a table that the target does not have yet: there is nothing to apply. Not where nothing is merged. */
-void mr_fold_void(struct mr_fold *fold, const struct mr_entry *range);
+/* Ranges of one change and one root, which come before its rows: what the fold has of them is deleted. Not where nothing is merged. */
+void mr_fold_void(struct mr_fold *fold, const struct mr_entry *ranges, size_t count);
 /* Fill in the hash of an entry whose key is complete. */
 void mr_entry_hash(struct mr_entry *e);
 /* Everything before is void: the table is emptied first. */

@@ -152,15 +152,18 @@ static bool add_entry(struct mr_row_build *root, struct mr_child_build *cb, cons
     root->cell_total += cells;
     if (root->cell_total > MAX_CELLS)
         return too_large(root);
-    if (cb->count == cb->cap) {
-        size_t cap = cb->cap == 0 ? 16 : cb->cap * 2;
+    struct mr_child_list *list = e->kind == MR_ROW_DELETE_RANGE ? &cb->ranges : &cb->rows;
+    if (list->count == list->cap) {
+        size_t cap = list->cap == 0 ? 16 : list->cap * 2;
         struct mr_entry *bigger = mr_arena_alloc(root->batch->ar, cap * sizeof *bigger);
-        if (cb->count > 0)
-            memcpy(bigger, cb->entries, cb->count * sizeof *bigger);
-        cb->entries = bigger;
-        cb->cap = cap;
+        if (list->count > 0)
+            memcpy(bigger, list->items, list->count * sizeof *bigger);
+        list->items = bigger;
+        list->cap = cap;
     }
-    cb->entries[cb->count++] = *e;
+    list->items[list->count] = *e;
+    list->items[list->count].origin = root->origin;
+    list->items[list->count++].merged = 1;
     return true;
 }
 
@@ -386,6 +389,7 @@ static bool old_rows_gone(struct mr_row_build *b, const struct mr_entry *old, st
         }
         if (!mr_child_range_of(cb, &key, NULL, 0, 0, MR_LAST_POSITION))
             return false;
+        cb->old_ranges = cb->ranges.count;
     }
     return true;
 }
@@ -422,28 +426,40 @@ bool mr_row_children_gone(struct mr_row_build *b, const struct mr_entry *e)
 
 /* ---- all or nothing ---- */
 
-void mr_row_children_fold(struct mr_row_build *b)
+static void fold_list(struct mr_row_build *b, struct mr_fold *fold, struct mr_child_list *list)
 {
     struct mr_str name = b->rel->target_table; /* the root's: its rows and these are in one lane */
+    for (size_t i = 0; i < list->count; i++) {
+        struct mr_entry *e = &list->items[i];
+        e->lane = mr_lane_of(name, e->lane_key, b->part->lanes);
+        if (b->rec->position > b->part->dispatched[e->lane])
+            mr_fold_add(fold, b->batch->ar, e);
+    }
+}
+
+/* The ranges before the rows, as they are applied. What is void in the fold is so in lanes that have passed the record, too: they have no entries. */
+static void fold_child(struct mr_row_build *b, struct mr_child_build *cb)
+{
+    struct mr_rel *rel = cb->b.rel;
+    mr_row_remember_key_types(&cb->b);
+    struct mr_fold *fold = mr_batch_fold(b->batch, rel);
+    if (!fold->ordered) {
+        mr_fold_void(fold, cb->ranges.items, cb->old_ranges);
+        mr_fold_void(fold, cb->ranges.items + cb->old_ranges, cb->ranges.count - cb->old_ranges);
+    }
+    if (rel->exists || fold->ordered) /* else there is nothing in the target that could go */
+        fold_list(b, fold, &cb->ranges);
+    fold_list(b, fold, &cb->rows);
+}
+
+void mr_row_children_fold(struct mr_row_build *b)
+{
     for (size_t c = 0; b->children != NULL && c < b->rel->child_count; c++) { /* outer arrays first */
         struct mr_rel *rel = b->rel->children[c];
         struct mr_child_build *cb = rel->build_seq == b->in->build_seq ? rel->build : NULL;
         if (cb == NULL || cb->key.cells == NULL)
             continue;
-        mr_row_remember_key_types(&cb->b);
-        struct mr_fold *fold = mr_batch_fold(b->batch, rel);
-        for (size_t i = 0; i < cb->count; i++) {
-            struct mr_entry *e = &cb->entries[i];
-            e->origin = b->origin;
-            e->merged = 1;
-            e->lane = mr_lane_of(name, e->lane_key, b->part->lanes);
-            if (b->rec->position <= b->part->dispatched[e->lane])
-                continue;
-            if (e->kind == MR_ROW_DELETE_RANGE && !rel->exists && !fold->ordered)
-                mr_fold_void(fold, e);
-            else
-                mr_fold_add(fold, b->batch->ar, e);
-        }
+        fold_child(b, cb);
         mr_tracker_row_commit(rel->tk);
         if (mr_tracker_changed(rel->tk) && !rel->shape_dirty) {
             rel->shape_dirty = true;

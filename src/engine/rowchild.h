@@ -14,6 +14,11 @@ struct mr_child_key {
     uint64_t lane_key;       /* the root's */
 };
 
+struct mr_child_list {
+    struct mr_entry *items;
+    size_t count, cap;
+};
+
 /* One table's part in the change. */
 struct mr_child_build {
     struct mr_child_build *next;
@@ -21,8 +26,8 @@ struct mr_child_build {
     struct mr_row_build b;   /* the root's row, with the child as its table */
     struct mr_child_key key;
     uint32_t pos_column[MR_ARRAY_MAX_DEPTH];
-    struct mr_entry *entries;
-    size_t count, cap;
+    struct mr_child_list rows, ranges;
+    size_t old_ranges;       /* so many of the first ranges are of the key that the row had before */
     /* Arrays of this table that lie in elements which the change gives as a whole (rowgap.c): indexes into the change's elements. */
     uint32_t *inner;
     size_t inner_count, next_inner;
