@@ -52,6 +52,19 @@ enum mr_status mr_decoder_set_create(const struct mr_config *cfg, struct mr_deco
 enum mr_status mr_decoder_set_decode(struct mr_decoder_set *set, const struct mr_record *rec,
                                      struct mr_topic_facts *facts, struct mr_arena *ar,
                                      mr_emit_fn emit, void *ctx, struct mr_error *err) MR_MUST_CHECK;
+
+/* What detection makes of a record by itself, whatever the topic's choice is: for a person who wants to know why. */
+struct mr_guess {
+    const char *format_z;   /* NULL: the record tells nothing of rows (a tombstone, a control message) */
+    bool is_sure;           /* false: nothing in the message tells, the format is the last resort */
+    const char *configured_z; /* the format that the configuration sets for its topic; NULL = auto */
+    struct mr_str why;      /* the signs, in words; ends in MR_GUESS_VAGUE where other messages may say more */
+};
+#define MR_GUESS_VAGUE "this message does not tell"
+/* Errors as mr_decoder_set_decode. Texts live in `ar`. */
+enum mr_status mr_decoder_set_guess(struct mr_decoder_set *set, const struct mr_record *rec, struct mr_arena *ar,
+                                    struct mr_guess *out, struct mr_error *err) MR_MUST_CHECK;
+
 void mr_decoder_set_destroy(struct mr_decoder_set *set);
 
 #endif

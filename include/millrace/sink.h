@@ -97,6 +97,7 @@ struct mr_sink_ops {
                                  size_t limit, mr_row_fn on_row, void *ctx, struct mr_error *err);
 
     /* Optional. */
+    uint64_t (*room)(const struct mr_sink *sink); /* bytes that the parameters of one named query may have; NULL: as many as one likes */
     void (*cancel)(struct mr_sink *sink); /* from another thread: make the running call return */
     /* May this role do what loading does: make or use the control tables, and the places given? Tells a finding each; writes nothing. */
     void (*check)(struct mr_sink *sink, const struct mr_sink_place *places, size_t count, mr_finding_fn fn, void *ctx);

@@ -85,7 +85,7 @@ CREATE TABLE IF NOT EXISTS {tracked_column} (
     updated_at            DATETIME(6) NOT NULL,
     PRIMARY KEY (target_schema, target_table, column_name)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
-  COMMENT 'The columns of those tables: type, evidence for it, and the events that forced it. Statistics are approximate.';
+  COMMENT 'The columns of those tables: type, evidence for it, and the events that forced it. Statistics are approximate. Those of millrace_planned:TABLE are as DDL was to make them, written before it ran.';
 
 CREATE TABLE IF NOT EXISTS {type_history} (
     id            BIGINT NOT NULL AUTO_INCREMENT,

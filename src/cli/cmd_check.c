@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "json_out.h"
+#include "sample.h"
 #include "target.h"
 #include "text_out.h"
 
@@ -25,6 +26,8 @@ struct check {
     int code;         /* of the first finding in the way */
     int env_code;     /* what ENV means for whatever is being looked at: the source's code or the target's */
     size_t failed;
+    const struct mr_sample_topic **samples; /* for JSON, behind the findings */
+    size_t sample_count, sample_cap;
     struct mr_sink_place *places;
     size_t place_count, place_cap;
 };
@@ -180,12 +183,154 @@ static void check_target(struct check *c)
     mr_buf_free(&url);
 }
 
+/* ---- A sample ---- */
+
+static void append_tables(struct mr_buf *out, const struct mr_sample_topic *t)
+{
+    for (size_t i = 0; i < t->table_count; i++) {
+        const struct mr_sample_table *table = &t->tables[i];
+        const struct {
+            uint64_t count;
+            const char *word_z;
+        } parts[] = {{table->upserts, "upsert"}, {table->deletes, "delete"}, {table->truncates, "truncate"}, {table->schema_changes, "schema change"}};
+        mr_buf_append_z(out, "         table ");
+        if (table->database.len != 0) {
+            mr_text_append_safe(out, table->database, false);
+            mr_buf_append_char(out, '.');
+        }
+        mr_text_append_safe(out, table->table.len != 0 ? table->table : MR_STR("named by the topic"), false);
+        const char *sep_z = ": ";
+        for (size_t k = 0; k < 4; k++) {
+            if (parts[k].count == 0)
+                continue;
+            mr_buf_append_z(out, sep_z);
+            mr_text_append_count(out, parts[k].count);
+            mr_buf_printf(out, " %s%s", parts[k].word_z, parts[k].count == 1 ? "" : "s");
+            sep_z = ", ";
+        }
+        mr_buf_append_char(out, '\n');
+    }
+    if (t->more_changes != 0)
+        mr_buf_printf(out, "         and %llu changes of other tables\n", (unsigned long long)t->more_changes);
+}
+
+static const char *shown_format(const struct mr_sample_format *f)
+{
+    return f->name_z != NULL ? f->name_z : "no rows";
+}
+
+static void sample_text(struct check *c, const struct mr_sample_topic *t)
+{
+    for (size_t i = 0; i < t->format_count; i++) {
+        const struct mr_sample_format *f = &t->formats[i];
+        mr_buf_append_z(&c->out, "         ");
+        mr_text_append_count(&c->out, f->messages);
+        mr_buf_printf(&c->out, " %s %s: ", f->messages == 1 ? "looks like" : "look like", shown_format(f));
+        mr_text_append_safe(&c->out, f->why, false);
+        mr_buf_append_char(&c->out, '\n');
+    }
+    append_tables(&c->out, t);
+}
+
+static void sample_json(struct check *c, const struct mr_sample_topic *t)
+{
+    mr_jo_object(&c->js, NULL);
+    mr_jo_str(&c->js, "topic", t->topic);
+    mr_jo_uint(&c->js, "messages", t->messages);
+    mr_jo_z(&c->js, "configured", t->configured_z);
+    mr_jo_uint(&c->js, "failed", t->failed);
+    mr_jo_list(&c->js, "formats");
+    for (size_t i = 0; i < t->format_count; i++) {
+        mr_jo_object(&c->js, NULL);
+        mr_jo_z(&c->js, "format", t->formats[i].name_z);
+        mr_jo_bool(&c->js, "is_sure", t->formats[i].is_sure);
+        mr_jo_uint(&c->js, "messages", t->formats[i].messages);
+        mr_jo_str(&c->js, "why", t->formats[i].why);
+        mr_jo_end_object(&c->js);
+    }
+    mr_jo_end_list(&c->js);
+    mr_jo_list(&c->js, "tables");
+    for (size_t i = 0; i < t->table_count; i++) {
+        mr_jo_object(&c->js, NULL);
+        mr_jo_str(&c->js, "database", t->tables[i].database);
+        mr_jo_str(&c->js, "table", t->tables[i].table);
+        mr_jo_uint(&c->js, "upserts", t->tables[i].upserts);
+        mr_jo_uint(&c->js, "deletes", t->tables[i].deletes);
+        mr_jo_uint(&c->js, "truncates", t->tables[i].truncates);
+        mr_jo_uint(&c->js, "schema_changes", t->tables[i].schema_changes);
+        mr_jo_end_object(&c->js);
+    }
+    mr_jo_end_list(&c->js);
+    mr_jo_end_object(&c->js);
+}
+
+/* Messages of two formats in one topic are a fault: all but the first one's would be dead letters. */
+static size_t named_formats(const struct mr_sample_topic *t)
+{
+    size_t named = 0;
+    for (size_t i = 0; i < t->format_count; i++)
+        named += t->formats[i].name_z != NULL;
+    return named;
+}
+
+static enum mr_status judge_sample(const struct mr_sample_topic *t, struct mr_error *err)
+{
+    *err = t->first;
+    if (t->failed != 0) {
+        mr_error_prefix(err, "%.*s: %llu of %llu messages cannot be read; the first: ", MR_STR_FMT(t->topic),
+                        (unsigned long long)t->failed, (unsigned long long)t->messages);
+        return MR_E_DATA;
+    }
+    if (named_formats(t) < 2 || t->configured_z != NULL)
+        return MR_OK;
+    (void)mr_fail_data(err, MR_CODE_AMBIGUOUS, "%.*s: messages of %zu formats in one topic", MR_STR_FMT(t->topic), named_formats(t));
+    mr_error_hint(err, "a topic has one format; set it with format, or for single topics under topics");
+    return MR_E_DATA;
+}
+
+/* The finding's line, then what was seen and why. */
+static void on_sample(void *ctx, const struct mr_sample_topic *t)
+{
+    struct check *c = ctx;
+    struct mr_error err;
+    struct mr_str text = mr_arena_printf(c->ar, "%.*s: %llu message%s", MR_STR_FMT(t->topic), (unsigned long long)t->messages,
+                                         t->messages == 1 ? "" : "s");
+    if (t->configured_z != NULL)
+        text = mr_arena_printf(c->ar, "%.*s, format: %s is set", MR_STR_FMT(text), t->configured_z);
+    bool is_fine = judge_sample(t, &err) == MR_OK;
+    c->env_code = MR_EXIT_DATA;
+    tell(c, "sample", text, is_fine ? NULL : &err);
+    if (!c->json) {
+        sample_text(c, t);
+        return;
+    }
+    c->samples = mr_xgrow(c->samples, &c->sample_cap, c->sample_count + 1, sizeof *c->samples);
+    c->samples[c->sample_count++] = t;
+}
+
+static void check_sample(struct check *c, const char *name_z)
+{
+    struct mr_error err = {0};
+    uint64_t read = 0;
+    enum mr_status status = mr_sample_run(c->cli->cfg, name_z, c->ar, on_sample, c, &read, &err);
+    c->env_code = MR_EXIT_SOURCE;
+    if (status != MR_OK)
+        tell(c, "sample", mr_str_z(name_z), &err);
+    else if (read == 0)
+        tell(c, "sample", mr_arena_printf(c->ar, "%s: no message", name_z), NULL);
+}
+
 /* ---- The whole ---- */
 
 static void check_all(struct check *c)
 {
     const char *path_z = c->cli->config_path_z;
     tell(c, "configuration", path_z != NULL ? mr_str_z(path_z) : MR_STR("from the command line"), NULL);
+    const char *sample_z = mr_cli_value(c->cli, "--sample");
+    if (sample_z != NULL) {
+        check_sample(c, sample_z);
+        return;
+    }
     check_source(c);
     check_target(c);
 }
@@ -196,6 +341,12 @@ static void check_json(struct check *c)
     mr_jo_list(&c->js, "findings");
     check_all(c);
     mr_jo_end_list(&c->js);
+    if (c->sample_count != 0) {
+        mr_jo_list(&c->js, "samples");
+        for (size_t i = 0; i < c->sample_count; i++)
+            sample_json(c, c->samples[i]);
+        mr_jo_end_list(&c->js);
+    }
     mr_jo_bool(&c->js, "ok", c->failed == 0);
     mr_jo_int(&c->js, "exit_code", c->code);
     mr_jo_end_object(&c->js);
@@ -211,12 +362,15 @@ int mr_cmd_check(struct mr_cli_context *ctx)
         check_json(&c);
     } else {
         check_all(&c);
-        if (c.failed == 0)
+        if (c.failed == 0 && mr_cli_has(ctx, "--sample"))
+            mr_buf_append_z(&c.out, "Nothing has been written.\n");
+        else if (c.failed == 0)
             mr_buf_append_z(&c.out, "Everything is in place. Nothing has been written.\n");
         else
             mr_buf_printf(&c.out, "%zu problem%s. Nothing has been written.\n", c.failed, c.failed == 1 ? "" : "s");
     }
     int printed = mr_cli_print(&c.out);
+    mr_xfree(c.samples);
     mr_xfree(c.places);
     mr_buf_free(&c.out);
     mr_arena_destroy(c.ar);

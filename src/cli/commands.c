@@ -65,6 +65,13 @@ static const struct mr_cli_flag plan_own_flags[] = {
     {NULL},
 };
 
+static const struct mr_cli_flag check_own_flags[] = {
+    {"--sample", 0, "NAME", MR_FLAG_OWN,
+     .help_z = "Read the first messages of a topic or a file (`-`: the standard input) instead, and say which format they look "
+               "like, and by which signs."},
+    {NULL},
+};
+
 static const struct mr_cli_flag schema_own_flags[] = {
     {"--history", 0, NULL, MR_FLAG_OWN,
      .help_z = "Show how the types came to be, with the events that caused it."},
@@ -105,7 +112,7 @@ static const struct mr_cli_flag help_own_flags[] = {
 GROUPS(load_groups, target_flags, source_flags, group_flags, position_flags, config_flags);
 GROUPS(plan_groups, plan_own_flags, json_flags, target_flags, source_flags, group_flags, position_flags,
        config_flags);
-GROUPS(check_groups, json_flags, target_flags, source_flags, group_flags, config_flags);
+GROUPS(check_groups, check_own_flags, json_flags, target_flags, source_flags, group_flags, config_flags);
 GROUPS(status_groups, json_flags, target_flags, group_flags, config_flags);
 GROUPS(schema_groups, schema_own_flags, json_flags, target_flags, config_flags);
 GROUPS(dead_letter_groups, dead_letter_own_flags, json_flags, target_flags, group_flags, config_flags);
@@ -184,7 +191,9 @@ const struct mr_command mr_commands[] = {
      .run = mr_cmd_check,
      .description_z = "Connects to the source and to the target and says of each whether it can be reached "
                       "and whether the rights that loading needs are there. Nothing is written.",
-     .examples_z = "millrace check -c millrace.yaml\n"},
+     .examples_z = "millrace check -c millrace.yaml\n"
+                   "millrace check --sample shop.orders -c millrace.yaml  # what is in that topic?\n"
+                   "millrace check --sample export.jsonl\n"},
     {.name_z = "status",
      .summary_z = "Show positions, tables and dead letters as the target has them.",
      .operands_z = "",

@@ -20,7 +20,7 @@ void mr_tracked_append_path(struct mr_buf *out, struct mr_str path)
     for (size_t i = 0; i + mark.len <= path.len; i++) {
         if (memcmp(path.ptr + i, mark.ptr, mark.len) != 0)
             continue;
-        mr_text_append_safe(out, mr_str_of(path.ptr, i), false);
+        mr_tracked_append_path(out, mr_str_of(path.ptr, i));
         mr_buf_append_z(out, " as ");
         mr_text_append_safe(out, mr_str_of(path.ptr + i + mark.len, path.len - i - mark.len), false);
         return;

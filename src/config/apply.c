@@ -19,10 +19,13 @@ static enum mr_status unknown_key(const struct walk *wk, struct mr_str key, cons
 {
     struct mr_buf scratch = MR_BUF_INIT(MR_CONFIG_MAX_KEY);
     const char *near = mr_option_nearest(key, &scratch);
+    const char *name_z, *advice_z;
     enum mr_status status;
     int len = (int)(key.len < 200 ? key.len : 200);
 
-    if (near)
+    if (mr_unwrap_advice(key, &name_z, &advice_z))
+        status = mr_node_fail(at, wk->origin, err, "%s is an option of Debezium's transforms that does not exist here: %s", name_z, advice_z);
+    else if (near)
         status = mr_node_fail(at, wk->origin, err, "unknown key \"%.*s\"; did you mean \"%s\"?", len, key.ptr,
                               near);
     else

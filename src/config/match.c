@@ -118,11 +118,11 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
     mr_buf_free(&buf);
 }
 
-void mr_config_column(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
-                      struct mr_str path, struct mr_type *type, enum mr_policy *policy)
+/* The rules that fit a path best: one for its type, one for its policy; NULL = none. */
+static void find_column_rules(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path,
+                              const struct mr_column_rule **type, const struct mr_column_rule **policy)
 {
-    *type = MR_TYPE(MR_T_NONE);
-    *policy = MR_POLICY_UNSET;
+    *type = *policy = NULL;
     if (cfg->column_count == 0)
         return;
 
@@ -139,15 +139,31 @@ void mr_config_column(const struct mr_config *cfg, struct mr_str database, struc
             cfg->matched->columns[i] = true;
         if (rule->type.kind != MR_T_NONE && fit >= type_score) {
             type_score = fit;
-            *type = rule->type;
+            *type = rule;
         }
         if (rule->policy != MR_POLICY_UNSET && fit >= policy_score) {
             policy_score = fit;
-            *policy = rule->policy;
+            *policy = rule;
         }
     }
     mr_buf_free(&full_buf);
     mr_buf_free(&bare_buf);
+}
+
+void mr_config_column(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
+                      struct mr_str path, struct mr_type *type, enum mr_policy *policy)
+{
+    const struct mr_column_rule *typed, *ruled;
+    find_column_rules(cfg, database, table, path, &typed, &ruled);
+    *type = typed != NULL ? typed->type : MR_TYPE(MR_T_NONE);
+    *policy = ruled != NULL ? ruled->policy : MR_POLICY_UNSET;
+}
+
+uint32_t mr_config_fixed_bytes(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path)
+{
+    const struct mr_column_rule *typed, *ruled;
+    find_column_rules(cfg, database, table, path, &typed, &ruled);
+    return typed != NULL ? typed->fixed_bytes : 0;
 }
 
 void mr_config_unmatched(const struct mr_config *cfg, void (*fn)(void *ctx, const char *key_z), void *ctx)

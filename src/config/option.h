@@ -112,6 +112,10 @@ void mr_config_matched_free(struct mr_config *cfg);
 enum mr_status mr_config_fail(const struct mr_config *cfg, const void *value, struct mr_error *err, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* An option of Debezium's transforms that is not one of ours: its whole name and what to say instead. False if `key` is none of theirs either. The
+ * key may be cut, at a dot: nested maps are walked from above. unwrap.c */
+bool mr_unwrap_advice(struct mr_str key, const char **name_z, const char **advice_z);
+
 /* What the settings about deletes come to, into the members at the end of `unwrap`; then whether the settings under `unwrap` and those
  * of single tables agree. unwrap.c */
 void mr_config_resolve_deletes(struct mr_config *cfg);

@@ -30,6 +30,16 @@ static const struct mr_word old_delete_words[] = {
     {"drop", MR_DELETES_DROP}, {"none", MR_DELETES_TOMBSTONE}, {"rewrite", MR_DELETES_REWRITE}, {NULL, 0}};
 static const struct mr_word name_words[] = {
     {"none", MR_NAMES_NONE}, {"avro", MR_NAMES_AVRO}, {"avro_unicode", MR_NAMES_AVRO_UNICODE}, {NULL, 0}};
+static const struct mr_word zero_date_words[] = {
+    {"null", MR_ZERO_DATE_NULL}, {"error", MR_ZERO_DATE_ERROR}, {NULL, 0}};
+static const struct mr_word name_case_words[] = {
+    {"preserve", MR_CASE_PRESERVE}, {"lower", MR_CASE_LOWER}, {"upper", MR_CASE_UPPER}, {NULL, 0}};
+static const struct mr_word canal_image_words[] = {
+    {"standard", MR_CANAL_STANDARD}, {"dts_legacy", MR_CANAL_DTS_LEGACY}, {NULL, 0}};
+static const struct mr_word canal_enum_words[] = {
+    {"index", MR_CANAL_INDEX}, {"label", MR_CANAL_LABEL}, {NULL, 0}};
+static const struct mr_word canal_sqltype_words[] = {
+    {"jdbc", MR_CANAL_JDBC}, {"dts", MR_CANAL_DTS}, {NULL, 0}};
 static const struct mr_word log_format_words[] = {
     {"logfmt", MR_LOG_LOGFMT}, {"json", MR_LOG_JSON}, {NULL, 0}};
 static const struct mr_word log_level_words[] = {{"debug", MR_LOG_DEBUG},
@@ -170,10 +180,38 @@ const struct mr_option mr_options[] = {
      .help_z = "Headers that each request to the registry gets besides: `X-Tenant: a`."},
     {"registry.ignore.rules", MR_OPT_BOOL, AT(registry.ignore_rules), .default_z = "false",
      .help_z = "Read data whose schema has rules for encryption all the same: encrypted fields are then loaded as they are."},
+    {"json.schema.formats", MR_OPT_BOOL, AT(json_schema_formats), .default_z = "false",
+     .help_z = "Texts whose JSON schema has the format `date-time`, `date`, `time` or `uuid` become columns of these types (`json_sr`)."},
     {"avro.fail.on.trailing.data", MR_OPT_BOOL, AT(avro_fail_on_trailing), .default_z = "true",
      .help_z = "Bytes behind the Avro data make the record a dead letter. `false` ignores them, as Java's deserializer does."},
     {"registry.max.retries", MR_OPT_UINT, AT(registry.max_retries), .default_z = "3", .min = 0, .max = 100,
      .help_z = "How often a request is repeated before the next URL is tried. When no URL answers, the topics wait: no record is skipped."},
+
+    {"source_time_zone", MR_OPT_TEXT, AT(source_time_zone), .default_z = "UTC",
+     .help_z = "Time zone of texts that stand for an instant and name no zone (TIMESTAMP columns in Canal, TiCDC and "
+               "Maxwell): a name as `Asia/Shanghai`, or an offset as `+08:00`. Of an hour that comes twice the first "
+               "is meant."},
+    {"zero_date", MR_OPT_WORD, AT(zero_date), .words = zero_date_words, .default_z = "null",
+     .help_z = "What becomes of MySQL's dates that are no dates (`0000-00-00`, a month or day of zero): null, or an "
+               "error of the value."},
+    {"name_case", MR_OPT_WORD, AT(name_case), .words = name_case_words, .default_z = "preserve",
+     .help_z = "Spelling of the source's database, table and column names in Canal, Maxwell, DTS and SharePlex: as they "
+               "come, or all lower or upper case. Other settings then name tables and columns in that spelling."},
+    {"tinyint1_as_bool", MR_OPT_BOOL, AT(tinyint1_as_bool), .default_z = "false",
+     .help_z = "Make MySQL's `TINYINT(1)` (`BOOLEAN`) a boolean where the format tells of it (Canal). It may hold other "
+               "numbers than 0 and 1, which are then errors of the value."},
+    {"canal.image", MR_OPT_WORD, AT(canal_image), .words = canal_image_words, .default_z = "standard",
+     .help_z = "`dts_legacy` for Alibaba DTS instances made before 2022-03-20, whose updates have the new row in `old` "
+               "and the old one in `data`. No message tells."},
+    {"canal.enum", MR_OPT_WORD, AT(canal_enum), .words = canal_enum_words, .default_z = "index",
+     .help_z = "What a number in an ENUM or SET column is where the labels are numbers too: the `index` (Canal, TiCDC), or "
+               "the `label`."},
+    {"canal.sqltype", MR_OPT_WORD, AT(canal_sqltype), .words = canal_sqltype_words, .default_z = "jdbc",
+     .help_z = "Which codes `sqlType` holds where a message has no `mysqlType`: those of JDBC, or MySQL's own numbers as "
+               "DTS documents them."},
+    {"maxwell.missing_is_null", MR_OPT_BOOL, AT(maxwell_missing_is_null), .default_z = "false",
+     .help_z = "Maxwell runs with `output_nulls=false` and logs full rows: a column that an update does not list is null. "
+               "Otherwise it is unknown and keeps what it has."},
 
     {"unwrap.flatten.struct", MR_OPT_BOOL, AT(flatten_struct), .default_z = "true",
      .help_z = "Make columns `a_b` of nested documents. Otherwise a document is one JSON column."},
@@ -308,8 +346,11 @@ const struct mr_option_section mr_option_sections[] = {
     {"key", NULL, NULL},
     {"null", NULL, NULL},
     {"value", NULL, NULL},
+    {"json", NULL, NULL},
     {"avro", NULL, NULL},
     {"registry", "Schema registry", "Named as in Confluent's clients."},
+    {"canal", "Canal and Maxwell", ""},
+    {"maxwell", NULL, NULL},
     {"unwrap", "Unwrapping events",
      "Named as in Debezium's own transforms; those that add columns work for every format."},
     {"text", "Text and limits", ""},

@@ -77,6 +77,17 @@ static enum mr_status check_column_name(struct mr_str name, const struct mr_node
     return MR_OK;
 }
 
+/* n of binary(n), which says more than our type for bytes does: how many there always are. */
+static uint32_t fixed_bytes(struct mr_str text)
+{
+    ptrdiff_t open = mr_str_find(text, '(');
+    int64_t n;
+    if (open < 0 || !mr_str_eq_nocase(mr_str_trim(mr_str_of(text.ptr, (size_t)open)), MR_STR("binary")) ||
+        !mr_parse_int64(mr_str_trim(mr_str_of(text.ptr + open + 1, text.len - (size_t)open - 2)), &n) || n < 0 || n > 65535)
+        return 0;
+    return (uint32_t)n;
+}
+
 static enum mr_status set_column_type(struct mr_config *cfg, const struct mr_option *opt, struct mr_str name,
                                       const struct mr_node *leaf, const struct mr_node *key,
                                       const struct mr_origin *origin, struct mr_arena *ar,
@@ -96,7 +107,9 @@ static enum mr_status set_column_type(struct mr_config *cfg, const struct mr_opt
     }
     MR_TRY(check_room(cfg->column_count, opt, leaf, origin, err));
     type.origin = MR_SCHEMA;
-    column_rule(cfg, name)->type = type;
+    struct mr_column_rule *rule = column_rule(cfg, name);
+    rule->type = type;
+    rule->fixed_bytes = fixed_bytes(mr_str_trim(text));
     return MR_OK;
 }
 

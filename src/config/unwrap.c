@@ -104,6 +104,32 @@ enum mr_status mr_config_check_unwrap(const struct mr_config *cfg, struct mr_err
     return check_deletes(cfg, err);
 }
 
+/* Either may be the beginning of the other: keys are looked at level by level, and one entry stands for a family. */
+bool mr_unwrap_advice(struct mr_str key, const char **name_z, const char **advice_z)
+{
+    static const struct {
+        const char *key_z, *advice_z;
+    } others[] = {
+        {"unwrap.sanitize.field.names", "its successor says the same: unwrap.field.name.adjustment.mode: avro"},
+        {"unwrap.operation.header", "its successor says the same: unwrap.add.headers: op"},
+        {"unwrap.add.source.fields", "its successor says the same: unwrap.add.fields: source.NAME"},
+        {"unwrap.route.by.field", "events are not sent to topics here; target.table names the tables"},
+        {"unwrap.drop.fields", "columns are made of all fields; select from the table what you need"},
+        {"unwrap.replace.null.with.default", "leave it out: a null stays a null here"},
+    };
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct mr_str name = mr_str_z(others[i].key_z);
+        struct mr_str longer = name.len > key.len ? name : key, shorter = name.len > key.len ? key : name;
+        if (!mr_str_starts(longer, shorter) || (longer.len > shorter.len && longer.ptr[shorter.len] != '.'))
+            continue;
+        *name_z = others[i].key_z;
+        *advice_z = others[i].advice_z;
+        return true;
+    }
+    return false;
+}
+
 void mr_config_warn(const struct mr_config *cfg)
 {
     if (cfg->delete_handling_said && is_old_pair_said(cfg))

@@ -146,6 +146,8 @@ static bool struct_members(struct mr_connect *cn, const struct mr_connect_schema
         if (!is_disordered && (f == NULL || place < hint))
             return false;
         hint = place + 1;
+        if (f == NULL && schema->is_closed)
+            continue;
 
         struct mr_str path = name;
         if (parent.len != 0 || f == NULL || !f->is_plain)

@@ -90,6 +90,7 @@ struct mr_connect_schema {
     const struct mr_str *labels; /* ENUM: unescaped */
     uint32_t label_count;
     const struct mr_connect_schema *items; /* ARRAY; MAP: its values, where they are known */
+    bool is_closed;       /* STRUCT: members that it does not name are no columns */
     bool renders;         /* values in it, written into a document, have another form than in the payload; connect_render.c */
     const struct mr_connect_field *fields; /* STRUCT, in the schema's order */
     uint32_t field_count;
@@ -158,6 +159,7 @@ struct mr_connect_message {
     bool is_wrapped;
     bool is_text;     /* KEY only: no JSON at all, a string converter's plain text; see `text` */
     struct mr_str text;
+    struct mr_str scalar_name; /* KEY: the column of one that is a bare scalar, where the format says; else "" */
     const struct mr_connect_schema *schema; /* NULL = none */
     struct mr_json_doc doc; /* valid until the next open of the same side */
     uint32_t root;          /* the payload's node; MR_JSON_NONE if is_null or is_text */
@@ -192,6 +194,9 @@ bool mr_connect_render(struct mr_connect *cn, const struct mr_connect_schema *sc
 /* connect_time.c: the temporal semantics. */
 struct mr_value mr_connect_time(const struct mr_connect_schema *schema, const struct mr_json_doc *doc,
                                 uint32_t node, struct mr_arena *ar);
+
+/* A decimal number's plain digits, at least `scale` of them after the point; INVALID if it is none. */
+struct mr_value mr_connect_number(struct mr_str digits, int32_t scale, struct mr_arena *ar);
 
 /* An INVALID value with its reason. */
 static inline struct mr_value mr_connect_invalid(enum mr_invalid why, struct mr_str reason)

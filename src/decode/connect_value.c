@@ -122,8 +122,7 @@ static struct mr_value bytes(struct mr_connect *cn, const struct mr_json_doc *do
 
 /* ---- Decimals ---- */
 
-/* Plain digits with at least `scale` of them after the point. */
-static struct mr_value number(struct mr_str digits, int32_t scale, struct mr_arena *ar)
+struct mr_value mr_connect_number(struct mr_str digits, int32_t scale, struct mr_arena *ar)
 {
     struct mr_decimal_info info;
     if (!mr_decimal_parse(digits, &info))
@@ -158,7 +157,7 @@ static struct mr_value decimal(struct mr_connect *cn, const struct mr_connect_sc
                                const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar)
 {
     if (mr_json_is(doc, node, MR_J_NUMBER)) /* decimal.format=NUMERIC */
-        return number(mr_json_raw(doc, node), schema->scale == INT32_MIN ? 0 : schema->scale, ar);
+        return mr_connect_number(mr_json_raw(doc, node), schema->scale == INT32_MIN ? 0 : schema->scale, ar);
 
     struct mr_str raw;
     bool is_placeholder;
@@ -181,14 +180,14 @@ static struct mr_value decimal_text(struct mr_connect *cn, const struct mr_conne
     if (mr_str_eq(s, MR_STR("NaN")) || mr_str_eq(s, MR_STR("Infinity")) ||
         mr_str_eq(s, MR_STR("-Infinity")))
         return mr_value_bytes(MR_V_NUMBER, s);
-    return number(s, schema->type.open ? 0 : schema->type.scale, ar);
+    return mr_connect_number(s, schema->type.open ? 0 : schema->type.scale, ar);
 }
 
 static struct mr_value variable_decimal(struct mr_connect *cn, const struct mr_json_doc *doc,
                                         uint32_t node, struct mr_arena *ar)
 {
     if (mr_json_is(doc, node, MR_J_NUMBER))
-        return number(mr_json_raw(doc, node), 0, ar);
+        return mr_connect_number(mr_json_raw(doc, node), 0, ar);
 
     int64_t scale;
     struct mr_str raw;

@@ -126,6 +126,7 @@ enum mr_status mr_control_emit(enum mr_control kind, const struct mr_shape *sh, 
         uint32_t table = MR_JSON_MEMBER(sh->doc, sh->node[MR_M_SOURCE], "table");
         ev->relation.database = text_at(sh->doc, sh->node[MR_M_DATABASENAME], ar);
         ev->relation.table = text_at(sh->doc, table, ar);
+        ev->statement_db = ev->relation.database;
         ev->statement = text_at(sh->doc, sh->node[MR_M_DDL], ar);
     }
     return emit(ctx, ev, err);

@@ -10,6 +10,7 @@
 #include "arrays.h"
 #include "control.h"
 #include "debezium_mongodb.h"
+#include "detect.h"
 #include "key.h"
 #include "meta.h"
 
@@ -387,7 +388,7 @@ static int sniff(struct mr_decoder *dec, const struct mr_record *rec, struct mr_
         !mr_json_is(&value.doc, value.root, MR_J_OBJECT))
         return 0;
     mr_shape_of(&value.doc, value.root, ar, &sh);
-    return mr_debezium_is_envelope(&value, &sh) ? 90 : 0;
+    return mr_debezium_is_envelope(&value, &sh) ? MR_SNIFF_ENVELOPE : 0;
 }
 
 const struct mr_decoder_ops mr_decoder_debezium = {

@@ -10,6 +10,8 @@
 extern const struct mr_decoder_ops mr_decoder_debezium;
 extern const struct mr_decoder_ops mr_decoder_flat;
 extern const struct mr_decoder_ops mr_decoder_json;
+extern const struct mr_decoder_ops mr_decoder_canal;
+extern const struct mr_decoder_ops mr_decoder_maxwell;
 
 /* Is it MongoDB's envelope? `shape` must be an envelope's. */
 bool mr_debezium_is_mongodb(const struct mr_shape *shape);

@@ -4,6 +4,7 @@
 
 #include "control.h"
 #include "debezium.h"
+#include "documents.h"
 
 static bool only_of(const struct mr_shape *sh, uint32_t count)
 {
@@ -39,7 +40,7 @@ static bool is_goldengate(const struct mr_shape *sh)
     return mr_shape_has(sh, MR_M_OP_TYPE) && mr_shape_has(sh, MR_M_TABLE) && mr_shape_has(sh, MR_M_OP_TS);
 }
 
-static bool is_canal(const struct mr_shape *sh)
+bool mr_detect_is_canal(const struct mr_shape *sh)
 {
     return mr_shape_is(sh, MR_M_TYPE, MR_J_STRING) &&
            (mr_shape_has(sh, MR_M_ISDDL) || mr_shape_has(sh, MR_M_MYSQLTYPE) ||
@@ -56,17 +57,17 @@ static bool is_word_of(struct mr_str s, const char *const *words_z)
     return false;
 }
 
-static bool is_stripped_canal(const struct mr_shape *sh, struct mr_arena *ar)
+bool mr_detect_is_stripped_canal(const struct mr_shape *sh, struct mr_arena *ar)
 {
     static const char *const words[] = {"INSERT", "UPDATE", "DELETE",   "CREATE", "ALTER",  "ERASE",
                                         "DROP",   "QUERY",  "TRUNCATE", "RENAME", "CINDEX", "DINDEX",
-                                        "INIT",   "DDL",    "INIT_DDL", NULL};
+                                        "INIT",   "DDL",    "INIT_DDL", "ROW",    NULL};
     return mr_shape_is(sh, MR_M_TYPE, MR_J_STRING) &&
            (mr_shape_is(sh, MR_M_DATA, MR_J_ARRAY) || mr_shape_is(sh, MR_M_OLD, MR_J_ARRAY)) &&
            is_word_of(mr_json_string(sh->doc, sh->node[MR_M_TYPE], ar, NULL), words);
 }
 
-static bool is_maxwell(const struct mr_shape *sh, struct mr_arena *ar)
+bool mr_detect_is_maxwell(const struct mr_shape *sh, struct mr_arena *ar)
 {
     uint32_t encrypted = sh->node[MR_M_ENCRYPTED];
     if (MR_JSON_MEMBER(sh->doc, encrypted, "iv") != MR_JSON_NONE &&
@@ -108,63 +109,61 @@ const char *mr_detect_foreign(struct mr_connect *cn, const struct mr_record *rec
         return "Alibaba DataWorks";
     if (is_goldengate(sh))
         return "GoldenGate";
-    if (is_canal(sh))
-        return mr_shape_has(sh, MR_M_TIDB) ? "Canal (TiCDC)" : "Canal";
-    if (is_prostore(cn, rec, sh, ar))
+    if (!mr_detect_is_canal(sh) && is_prostore(cn, rec, sh, ar))
         return "Prostore";
-    if (is_stripped_canal(sh, ar))
-        return "Canal";
-    if (is_maxwell(sh, ar))
-        return "Maxwell";
-    if (mr_shape_is(sh, MR_M_SPECVERSION, MR_J_STRING) && mr_shape_has(sh, MR_M_DATA))
+    if (mr_shape_is(sh, MR_M_SPECVERSION, MR_J_STRING) && mr_shape_has(sh, MR_M_DATA) && !mr_detect_is_canal(sh) &&
+        !mr_detect_is_stripped_canal(sh, ar) && !mr_detect_is_maxwell(sh, ar))
         return "CloudEvents";
     return NULL;
 }
 
-/* A JSON array is a batch of one of the JSON formats: its first element tells. */
-static enum mr_detected detect_array(struct mr_connect *cn, const struct mr_record *rec,
-                                     const struct mr_connect_message *value, struct mr_arena *ar,
-                                     const char **name)
+bool mr_detect_has_debezium_header(const struct mr_record *rec)
 {
-    uint32_t first = mr_json_first(&value->doc, value->root);
-    if (!mr_json_is(&value->doc, first, MR_J_OBJECT))
-        return MR_DETECT_NOTHING;
-    struct mr_shape sh;
-    mr_shape_of(&value->doc, first, ar, &sh);
-    *name = mr_detect_foreign(cn, rec, &sh, ar);
-    return *name == NULL ? MR_DETECT_NOTHING : MR_DETECT_FOREIGN;
+    return mr_record_header(rec, "__debezium.context.connectorName") != NULL;
+}
+
+bool mr_detect_is_text(const struct mr_record *rec)
+{
+    struct mr_str text = mr_str_trim(rec->value);
+    if (mr_str_starts(text, MR_STR("\xef\xbb\xbf")))
+        text = mr_str_trim(mr_str_of(text.ptr + 3, text.len - 3));
+    return text.len == 0 || strchr("{[\"ntf-0123456789", text.ptr[0]) != NULL;
+}
+
+/* Canal's rows are lists, Maxwell's are objects. */
+static enum mr_status check_signs(const struct mr_shape *sh, struct mr_error *err)
+{
+    if (!mr_detect_is_canal(sh) || !mr_shape_is(sh, MR_M_DATA, MR_J_OBJECT))
+        return MR_OK;
+    return mr_fail_data(err, MR_CODE_AMBIGUOUS, "the message has members of Canal's, but its \"data\" is an object as in Maxwell's messages");
 }
 
 enum mr_status mr_detect(struct mr_connect *cn, const struct mr_record *rec, struct mr_arena *ar,
                          enum mr_detected *out, const char **name, struct mr_error *err)
 {
-    struct mr_connect_message value;
-    *name = NULL;
-    MR_TRY(mr_connect_open(cn, MR_SIDE_VALUE, rec, ar, &value, err));
-    if (value.is_null) {
-        *out = MR_DETECT_NEUTRAL;
-        return MR_OK;
-    }
-    if (mr_json_is(&value.doc, value.root, MR_J_ARRAY)) {
-        *out = detect_array(cn, rec, &value, ar, name);
-        return MR_OK;
-    }
-    if (!mr_json_is(&value.doc, value.root, MR_J_OBJECT)) {
-        *out = MR_DETECT_NOTHING;
-        return MR_OK;
-    }
-
-    struct mr_shape sh;
+    struct mr_first_document first;
+    enum mr_first what;
     enum mr_control control;
-    mr_shape_of(&value.doc, value.root, ar, &sh);
-    bool is_described = value.schema != NULL && value.schema->kind == MR_C_STRUCT;
-    if (mr_debezium_is_envelope(&value, &sh))
-        *out = MR_DETECT_ROWS;
-    else if (mr_control_recognise(rec, &value, &sh, &control))
+    *name = NULL;
+    MR_TRY(mr_documents_first(cn, rec, ar, &first, &what, err));
+    *out = what == MR_FIRST_NULL ? MR_DETECT_NEUTRAL : MR_DETECT_NOTHING;
+    if (what != MR_FIRST_OBJECT)
+        return MR_OK;
+
+    const struct mr_shape *sh = &first.shape;
+    *out = MR_DETECT_ROWS;
+    if (mr_debezium_is_envelope(&first.value, sh))
+        return MR_OK;
+    if (mr_control_recognise(rec, &first.value, sh, &control)) {
         *out = MR_DETECT_NEUTRAL;
-    else if (!is_described && (*name = mr_detect_foreign(cn, rec, &sh, ar)) != NULL)
+        return MR_OK;
+    }
+    if (first.is_described || mr_detect_has_debezium_header(rec))
+        return MR_OK;
+    *name = mr_detect_foreign(cn, rec, sh, ar);
+    if (*name != NULL) {
         *out = MR_DETECT_FOREIGN;
-    else
-        *out = MR_DETECT_ROWS;
-    return MR_OK;
+        return MR_OK;
+    }
+    return check_signs(sh, err);
 }

@@ -9,6 +9,7 @@
 #include "arrays.h"
 #include "control.h"
 #include "debezium.h"
+#include "detect.h"
 #include "key.h"
 #include "meta.h"
 
@@ -382,8 +383,8 @@ static int sniff(struct mr_decoder *dec, const struct mr_record *rec, struct mr_
     mr_shape_of(&value.doc, value.root, ar, &sh);
     if (mr_record_header(rec, "__debezium.context.connectorName") != NULL ||
         (value.schema != NULL && value.schema->kind == MR_C_STRUCT))
-        return 80;
-    return mr_shape_has(&sh, MR_M_DELETED) && read_deleted(&sh, ar) != NOT_A_FLAG ? 60 : 1;
+        return MR_SNIFF_DESCRIBED_ROW;
+    return mr_shape_has(&sh, MR_M_DELETED) && read_deleted(&sh, ar) != NOT_A_FLAG ? MR_SNIFF_FLAGGED_ROW : MR_SNIFF_ANY_OBJECT;
 }
 
 const struct mr_decoder_ops mr_decoder_flat = {

@@ -123,6 +123,26 @@ void mr_json_build_name(struct mr_json_build *b, struct mr_str name)
     mr_buf_append_char(&b->text, ':');
 }
 
+/* A text that is escaped already. */
+static void copy_quoted(struct mr_json_build *b, const struct mr_json_doc *doc, const struct mr_json_node *from, bool is_name)
+{
+    if (is_full(b))
+        return;
+    if (!is_name)
+        before_value(b);
+    else if (b->nodes[b->open[b->depth - 1]].count++ != 0)
+        mr_buf_append_char(&b->text, ',');
+    struct mr_json_node *n = push(b, MR_J_STRING);
+    n->flags = from->flags;
+    mr_buf_append_char(&b->text, '"');
+    n->offset = (uint32_t)b->text.len;
+    n->len = from->len;
+    mr_buf_append(&b->text, doc->text.ptr + from->offset, from->len);
+    mr_buf_append_char(&b->text, '"');
+    if (is_name)
+        mr_buf_append_char(&b->text, ':');
+}
+
 static void plain(struct mr_json_build *b, enum mr_json_kind kind, struct mr_str text)
 {
     if (is_full(b))
@@ -217,6 +237,41 @@ void mr_json_build_base64(struct mr_json_build *b, struct mr_str bytes)
     mr_base64_append(&b->text, bytes);
     n->len = (uint32_t)b->text.len - n->offset;
     mr_buf_append_char(&b->text, '"');
+}
+
+/* Iterative: the nodes of the other document stand in the order of its text. */
+void mr_json_build_copy(struct mr_json_build *b, const struct mr_json_doc *doc, uint32_t node)
+{
+    uint32_t ends[MR_JSON_BUILD_DEPTH], depth = 0;
+    bool is_object[MR_JSON_BUILD_DEPTH];
+    uint32_t end = doc->nodes[node].next, n = node;
+    for (;;) {
+        while (depth > 0 && n == ends[depth - 1]) {
+            mr_json_build_close(b);
+            depth--;
+        }
+        if (n >= end || is_full(b))
+            return;
+        const struct mr_json_node *from = &doc->nodes[n];
+        if (depth > 0 && is_object[depth - 1]) {
+            copy_quoted(b, doc, from, true);
+            from = &doc->nodes[++n];
+        }
+        if (from->kind == MR_J_ARRAY || from->kind == MR_J_OBJECT) {
+            mr_json_build_open(b, (enum mr_json_kind)from->kind);
+            if (is_full(b))
+                return;
+            is_object[depth] = from->kind == MR_J_OBJECT;
+            ends[depth++] = from->next;
+        } else if (from->kind == MR_J_STRING) {
+            copy_quoted(b, doc, from, false);
+        } else {
+            plain(b, (enum mr_json_kind)from->kind, mr_json_raw(doc, n));
+            if (!is_full(b))
+                b->nodes[b->count - 1].flags = from->flags;
+        }
+        n++;
+    }
 }
 
 enum mr_status mr_json_build_finish(struct mr_json_build *b, struct mr_arena *ar, struct mr_json_doc *out,

@@ -38,6 +38,9 @@ void mr_json_build_number(struct mr_json_build *b, struct mr_str digits);
 void mr_json_build_string(struct mr_json_build *b, struct mr_str s, unsigned text_flags);
 void mr_json_build_base64(struct mr_json_build *b, struct mr_str bytes);
 
+/* A value of another document, with everything in it. */
+void mr_json_build_copy(struct mr_json_build *b, const struct mr_json_doc *doc, uint32_t node);
+
 /* The document: its text in `ar`, its nodes in the builder until the next reset. DATA too_large or limit_exceeded. */
 enum mr_status mr_json_build_finish(struct mr_json_build *b, struct mr_arena *ar, struct mr_json_doc *out,
                                     struct mr_error *err) MR_MUST_CHECK;

@@ -25,14 +25,14 @@ static struct mr_relation relation_of_topic(struct mr_str topic)
 
 /* Column of a key that is a bare scalar: the table's own setting if it names one column, else `key`. */
 static struct mr_str scalar_path(const struct mr_config *cfg, const struct mr_record *rec,
-                                 const struct mr_key_rule *rule)
+                                 const struct mr_connect_message *key, const struct mr_key_rule *rule)
 {
     struct mr_relation rel = rule->relation.table.len != 0 ? rule->relation : relation_of_topic(rec->topic);
     struct mr_table_settings settings;
     mr_config_table(cfg, rel.database, rel.table, &settings);
     if (settings.key_mode == MR_KEY_FIELDS && settings.key_fields.count == 1)
         return mr_str_z(settings.key_fields.items[0]);
-    return MR_STR("key");
+    return key->scalar_name.len != 0 ? key->scalar_name : MR_STR("key");
 }
 
 uint32_t mr_key_single_id(const struct mr_connect_message *key)
@@ -74,13 +74,13 @@ enum mr_status mr_key_fields(struct mr_connect *cn, const struct mr_record *rec,
     if (key->is_text) {
         struct mr_value v = mr_value_text(key->text);
         v.flags = (uint8_t)mr_utf8_check(key->text);
-        mr_field_add(&list, ar, scalar_path(cn->cfg, rec, rule), MR_TYPE(MR_T_NONE), v);
+        mr_field_add(&list, ar, scalar_path(cn->cfg, rec, key, rule), MR_TYPE(MR_T_NONE), v);
     } else if (mr_json_is(&key->doc, key->root, MR_J_OBJECT)) {
         object_fields(cn, key, rule, ar, &list);
     } else if (mr_json_is(&key->doc, key->root, MR_J_ARRAY)) {
         return mr_fail_data(err, MR_CODE_NO_KEY, "the message's key is a JSON array, no set of columns");
     } else {
-        mr_connect_member(cn, key->schema, &key->doc, key->root, scalar_path(cn->cfg, rec, rule), ar,
+        mr_connect_member(cn, key->schema, &key->doc, key->root, scalar_path(cn->cfg, rec, key, rule), ar,
                           &list);
     }
     *out = mr_field_list_get(&list);
@@ -98,6 +98,24 @@ struct mr_str mr_key_text(const struct mr_connect_message *key, struct mr_arena 
     mr_buf_append_json(&buf, key->text);
     struct mr_str text = mr_arena_copy(ar, mr_buf_str(&buf));
     mr_buf_free(&buf);
+    return text;
+}
+
+struct mr_str mr_key_fields_text(const struct mr_fields *key, struct mr_arena *ar)
+{
+    struct mr_buf out = MR_BUF_INIT(1u << 20);
+    for (size_t i = 0; i < key->count; i++) {
+        mr_buf_append_char(&out, i == 0 ? '{' : ',');
+        mr_buf_append_json(&out, key->items[i].path);
+        mr_buf_append_char(&out, ':');
+        if (key->items[i].value.tag <= MR_V_NULL || key->items[i].value.tag == MR_V_INVALID)
+            mr_buf_append_z(&out, "null");
+        else
+            mr_value_append_json(key->items[i].value, &out);
+    }
+    mr_buf_append_char(&out, '}');
+    struct mr_str text = mr_arena_copy(ar, mr_buf_str(&out));
+    mr_buf_free(&out);
     return text;
 }
 

@@ -21,6 +21,9 @@ enum mr_status mr_key_fields(struct mr_connect *cn, const struct mr_record *rec,
 /* The key's payload as canonical JSON text, "" without a key. */
 struct mr_str mr_key_text(const struct mr_connect_message *key, struct mr_arena *ar);
 
+/* Key fields as one JSON object, for formats whose key is not the record's. */
+struct mr_str mr_key_fields_text(const struct mr_fields *key, struct mr_arena *ar);
+
 /* Is the key an object whose only member is `id`? Its node, else MR_JSON_NONE. */
 uint32_t mr_key_single_id(const struct mr_connect_message *key);
 

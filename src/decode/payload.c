@@ -116,16 +116,48 @@ static enum mr_status open_avro(struct mr_payloads *p, enum mr_connect_side side
     return MR_OK;
 }
 
+static enum mr_status open_protobuf(struct mr_payloads *p, enum mr_connect_side side, const struct mr_payload_schema *schema,
+                                    struct mr_str bytes, struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
+{
+    struct mr_json_build *b = &p->build[side];
+    struct mr_proto_message *msg;
+    MR_TRY(mr_proto_message_of(schema->proto, &bytes, &msg, err));
+    mr_json_build_reset(b);
+    MR_TRY(mr_proto_read(msg, bytes, p->cfg->text_invalid != MR_TEXT_DEAD_LETTER, b, err));
+    out->schema = mr_proto_connect(schema->proto, msg);
+    return mr_json_build_finish(b, ar, &out->doc, err);
+}
+
+static enum mr_status open_json(struct mr_payloads *p, enum mr_connect_side side, const struct mr_payload_schema *schema,
+                                struct mr_str bytes, struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
+{
+    struct mr_json_build *b = &p->build[side];
+    MR_TRY(mr_json_parse(p->reader[side], bytes, &out->doc, err));
+    out->schema = schema->connect;
+    if (side == MR_SIDE_KEY || mr_json_is(&out->doc, 0, MR_J_OBJECT) || mr_json_is(&out->doc, 0, MR_J_NULL))
+        return MR_OK;
+    /* A value that is no object is a row of one column. */
+    struct mr_json_doc bare = out->doc;
+    mr_json_build_reset(b);
+    mr_json_build_open(b, MR_J_OBJECT);
+    mr_json_build_name(b, MR_BARE_VALUE);
+    mr_json_build_copy(b, &bare, 0);
+    mr_json_build_close(b);
+    out->schema = schema->bare_row;
+    return mr_json_build_finish(b, ar, &out->doc, err);
+}
+
 static bool fits(enum mr_encoding encoding, enum mr_schema_type type)
 {
     return encoding == MR_ENC_AUTO || (encoding == MR_ENC_AVRO && type == MR_SCHEMA_AVRO) ||
            (encoding == MR_ENC_PROTOBUF && type == MR_SCHEMA_PROTOBUF) || (encoding == MR_ENC_JSON_SR && type == MR_SCHEMA_JSON);
 }
 
-static enum mr_status open_framed(struct mr_payloads *p, enum mr_connect_side side, enum mr_encoding encoding,
+static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload_rule *rule, enum mr_connect_side side,
                                   const struct mr_record *rec, struct mr_str bytes, struct mr_arena *ar,
                                   struct mr_connect_message *out, struct mr_error *err)
 {
+    enum mr_encoding encoding = rule->encoding[side];
     struct mr_frame frame;
     const struct mr_payload_schema *schema;
     MR_TRY(mr_frame_read(rec, side, bytes, &frame, err));
@@ -133,9 +165,21 @@ static enum mr_status open_framed(struct mr_payloads *p, enum mr_connect_side si
     if (!fits(encoding, schema->type))
         return mr_fail_data(err, MR_CODE_SCHEMA_TYPE, "schema %u is of the kind %s, but the format is %s", frame.id,
                             mr_schema_type_name(schema->type), mr_encoding_name(encoding));
-    MR_TRY(open_avro(p, side, schema, frame.payload, ar, out, err));
+    switch (schema->type) {
+    case MR_SCHEMA_AVRO:
+        MR_TRY(open_avro(p, side, schema, frame.payload, ar, out, err));
+        break;
+    case MR_SCHEMA_JSON:
+        MR_TRY(open_json(p, side, schema, frame.payload, ar, out, err));
+        break;
+    case MR_SCHEMA_PROTOBUF:
+        MR_TRY(open_protobuf(p, side, schema, frame.payload, ar, out, err));
+        break;
+    }
     out->is_wrapped = true;
     out->root = 0;
+    if (side == MR_SIDE_KEY)
+        out->scalar_name = rule->column_name.len != 0 ? rule->column_name : MR_STR("ROWKEY");
     if (out->is_null || mr_json_is(&out->doc, 0, MR_J_NULL)) {
         out->is_null = true;
         out->root = MR_JSON_NONE;
@@ -161,7 +205,7 @@ static enum mr_status open_side(struct mr_payloads *p, const struct mr_payload_r
         msg->is_null = true;
         return MR_OK;
     }
-    enum mr_status status = open_framed(p, side, encoding, rec, bytes, ar, msg, err);
+    enum mr_status status = open_framed(p, rule, side, rec, bytes, ar, msg, err);
     if (status == MR_E_DATA)
         mr_error_prefix(err, "%s: ", is_key ? "key" : "value");
     return status;

@@ -1,6 +1,8 @@
 /* Schemas by id. See payload_schemas.h. */
 #include "payload_schemas.h"
 
+#include "json_schema.h"
+
 #include <stdio.h>
 
 #include <millrace/base/encode.h>
@@ -51,6 +53,7 @@ static void entry_destroy(void *ptr)
     if (e == NULL)
         return;
     mr_avro_schema_destroy(e->schema.avro);
+    mr_proto_destroy(e->schema.proto);
     mr_arena_destroy(e->schema.ar);
     mr_xfree(e->failed);
     mr_xfree(e);
@@ -73,22 +76,23 @@ struct build {
     struct mr_payload_schema *schema;
     struct mr_map *seen; /* names of references */
     struct mr_arena *ar; /* replies */
+    struct mr_json_schema *json;
 };
 
 /* A schema's text, after those that it refers to. `name` is what a reference calls it; "" = the root. */
 static enum mr_status add_text(struct build *b, const struct mr_schema_reply *reply, struct mr_str name, struct mr_error *err)
 {
-    (void)name;
     if (reply->type != b->schema->type)
         return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "a %s schema refers to one of another kind", mr_schema_type_name(b->schema->type));
     switch (reply->type) {
     case MR_SCHEMA_AVRO:
         return mr_avro_schema_parse(b->schema->avro, reply->text, err);
-    case MR_SCHEMA_PROTOBUF:
     case MR_SCHEMA_JSON:
-        break;
+        return mr_json_schema_add(b->json, name, reply->text, err);
+    case MR_SCHEMA_PROTOBUF:
+        return mr_proto_add(b->schema->proto, name, reply->text, err);
     }
-    return mr_fail_data(err, MR_CODE_UNSUPPORTED_SCHEMA, "schemas of this kind cannot be read");
+    return mr_fail(err, MR_E_BUG, "a schema of no kind");
 }
 
 static enum mr_status add(struct build *b, const struct mr_schema_reply *reply, struct mr_str name, unsigned depth,
@@ -134,12 +138,21 @@ static enum mr_status compile(struct mr_payload_schemas *s, const struct mr_fram
     e->schema.type = reply.type;
     if (reply.type == MR_SCHEMA_AVRO)
         e->schema.avro = mr_avro_schema_create();
+    if (reply.type == MR_SCHEMA_PROTOBUF)
+        e->schema.proto = mr_proto_create();
+    if (reply.type == MR_SCHEMA_JSON)
+        b.json = mr_json_schema_create(e->schema.ar);
     MR_TRY_DONE(add(&b, &reply, MR_STR(""), 0, err));
     if (reply.type == MR_SCHEMA_AVRO)
         e->schema.connect = mr_avro_connect(e->schema.avro);
-    if (e->schema.connect->kind != MR_C_STRUCT || e->schema.connect->type.kind != MR_T_NONE)
+    if (reply.type == MR_SCHEMA_JSON)
+        e->schema.connect = mr_json_schema_connect(b.json, s->cfg->json_schema_formats);
+    if (reply.type == MR_SCHEMA_PROTOBUF)
+        MR_TRY_DONE(mr_proto_link(e->schema.proto, err));
+    else if (e->schema.connect->kind != MR_C_STRUCT || e->schema.connect->type.kind != MR_T_NONE)
         e->schema.bare_row = bare_row(e->schema.connect, e->schema.ar);
 done:
+    mr_json_schema_destroy(b.json);
     mr_arena_destroy(b.ar);
     mr_map_destroy(b.seen, NULL);
     if (status == MR_E_DATA && !frame->is_guid && strcmp(err != NULL ? err->code : "", MR_CODE_UNKNOWN_SCHEMA) != 0)

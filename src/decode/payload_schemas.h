@@ -5,12 +5,14 @@
 
 #include "avro.h"
 #include "payload_frame.h"
+#include "proto.h"
 #include "schema_registry.h"
 
 struct mr_payload_schema {
     enum mr_schema_type type;
     struct mr_arena *ar;                     /* owns what follows */
     struct mr_avro_schema *avro;             /* AVRO; owned */
+    struct mr_proto *proto;                  /* PROTOBUF; owned */
     const struct mr_connect_schema *connect; /* AVRO, JSON: of the root */
     const struct mr_connect_schema *bare_row; /* AVRO, JSON: where the root is no record, a row of one column; else NULL */
 };

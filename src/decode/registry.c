@@ -10,6 +10,8 @@ const struct mr_decoder_ops *const mr_decoders[] = {
     &mr_decoder_debezium,
     &mr_decoder_flat,
     &mr_decoder_json,
+    &mr_decoder_canal,
+    &mr_decoder_maxwell,
     NULL,
 };
 
@@ -35,7 +37,7 @@ static size_t index_of(const char *format_z)
 
 static enum mr_status unknown_format(const char *format_z, struct mr_error *err)
 {
-    char known[128] = "auto";
+    char known[256] = "auto";
     size_t used = strlen(known);
     for (size_t i = 0; i < DECODERS; i++) {
         size_t len = strlen(mr_decoders[i]->name);
@@ -149,19 +151,23 @@ static void log_choice(const struct mr_record *rec, size_t index, int score)
            MR_KV_Z("format", mr_decoders[index]->name), MR_KV_STR("note", note));
 }
 
-static enum mr_status detect(struct mr_decoder_set *set, const struct mr_record *rec,
-                             struct mr_topic_facts *facts, struct mr_arena *ar, size_t *index,
-                             struct mr_error *err)
+/* The decoder of a record, by itself. *is_neutral: it tells nothing of rows; Debezium's decoder knows all that is so. */
+static enum mr_status find(struct mr_decoder_set *set, const struct mr_record *rec, struct mr_arena *ar, size_t *index,
+                           int *score, bool *is_neutral, struct mr_error *err)
 {
     enum mr_detected what;
     const char *name;
-    int score;
     enum mr_status status;
+    *is_neutral = false;
+    *index = DECODERS;
+    if (rec->opened == NULL && !mr_detect_is_text(rec) && (*index = ask_decoders(set, rec, ar, score)) != DECODERS)
+        return MR_OK;
     MR_TRY(mr_detect(set->cn, rec, ar, &what, &name, err));
 
     switch (what) {
     case MR_DETECT_NEUTRAL:
-        *index = 0; /* Debezium's decoder knows them all */
+        *is_neutral = true;
+        *index = 0;
         return MR_OK;
     case MR_DETECT_FOREIGN:
         status = mr_fail_data(err, MR_CODE_UNSUPPORTED, "this is a message in the format of %s", name);
@@ -174,13 +180,43 @@ static enum mr_status detect(struct mr_decoder_set *set, const struct mr_record 
         break;
     }
 
-    *index = ask_decoders(set, rec, ar, &score);
+    *index = ask_decoders(set, rec, ar, score);
     if (rec->opened != NULL && rec->opened->is_encoded)
-        *index = of_encoded(set, rec, ar, *index, &score);
+        *index = of_encoded(set, rec, ar, *index, score);
     if (*index == DECODERS)
         return mr_fail_data(err, MR_CODE_UNKNOWN_FORMAT, "the message's format cannot be told");
+    return MR_OK;
+}
+
+static enum mr_status detect(struct mr_decoder_set *set, const struct mr_record *rec, struct mr_topic_facts *facts,
+                             struct mr_arena *ar, size_t *index, struct mr_error *err)
+{
+    int score = 0;
+    bool is_neutral;
+    MR_TRY(find(set, rec, ar, index, &score, &is_neutral, err));
+    if (is_neutral)
+        return MR_OK;
     choose(facts, *index);
     log_choice(rec, *index, score);
+    return MR_OK;
+}
+
+enum mr_status mr_decoder_set_guess(struct mr_decoder_set *set, const struct mr_record *rec, struct mr_arena *ar,
+                                    struct mr_guess *out, struct mr_error *err)
+{
+    struct mr_opened opened;
+    struct mr_record with = *rec;
+    size_t index, configured = index_of(mr_payloads_decoder(set->payloads, rec->topic));
+    int score = 0;
+    bool is_neutral;
+    *out = (struct mr_guess){.configured_z = configured == DECODERS ? NULL : mr_decoders[configured]->name};
+    MR_TRY(mr_payloads_open(set->payloads, rec, ar, &opened, err));
+    if (opened.has[MR_SIDE_KEY] || opened.has[MR_SIDE_VALUE])
+        with.opened = &opened;
+    MR_TRY(find(set, &with, ar, &index, &score, &is_neutral, err));
+    out->format_z = is_neutral ? NULL : mr_decoders[index]->name;
+    out->is_sure = score > MR_SNIFF_ANY_OBJECT;
+    out->why = mr_detect_explain(set->cn, &with, out->format_z, out->is_sure, ar);
     return MR_OK;
 }
 

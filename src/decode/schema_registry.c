@@ -28,8 +28,8 @@ struct mr_registry {
     struct mr_strings urls; /* without user, password and trailing slash */
     struct mr_strings users; /* user:password of each, "" = none */
     size_t current;          /* the one that answered last */
-    bool has_answered;
-    int64_t first_failure_ms; /* of a registry that has never answered; -1 = none yet */
+    bool has_answered;       /* with sense, once at least */
+    int64_t first_failure_ms; /* of a registry that has never done so; -1 = none yet */
     int64_t missing_since_ms; /* when waiting for an unknown id was in vain; INT64_MIN = not lately */
     struct mr_buf body;
 };
@@ -346,7 +346,7 @@ static enum mr_status down(struct mr_registry *reg, struct mr_error *err)
         return MR_E_ENV;
     if (err != NULL)
         err->status = MR_E_CONFIG;
-    mr_error_hint(err, "it has not answered once; is registry.url right?");
+    mr_error_hint(err, "it has not given one sensible answer; does registry.url lead to a schema registry?");
     return MR_E_CONFIG;
 }
 
@@ -354,8 +354,6 @@ static enum mr_status ask(struct mr_registry *reg, const char *path_z, long *htt
 {
     for (size_t i = 0; i < reg->urls.count; i++) {
         enum mr_status status = ask_current(reg, path_z, http, err);
-        if (status == MR_OK)
-            reg->has_answered = true;
         if (status != MR_E_ENV)
             return status;
         reg->current = (reg->current + 1) % reg->urls.count;
@@ -381,8 +379,7 @@ static enum mr_status refused(struct mr_registry *reg, const char *path_z, long 
     mr_registry_fail(err, MR_E_ENV, MR_CODE_REGISTRY_REPLY, "the schema registry %s answers GET %.200s with status %ld%s%.*s", base_z,
                      path_z, http, message.len != 0 ? ": " : "", (int)(message.len < 200 ? message.len : 200),
                      message.len ? message.ptr : "");
-    mr_error_hint(err, "does registry.url lead to a schema registry?");
-    return MR_E_ENV;
+    return down(reg, err);
 }
 
 /* Is it a 404 that speaks of the schema, not of a path that the server does not have? */
@@ -410,10 +407,12 @@ static enum mr_status fetch(struct mr_registry *reg, const char *path_z, struct 
                 mr_registry_read_reply(mr_buf_str(&reg->body), reg->cfg->registry.ignore_rules, ar, out, err);
             if (status != MR_OK)
                 mr_error_prefix(err, "GET %s%s: ", reg->urls.items[reg->current], path_z);
-            return status;
+            reg->has_answered = reg->has_answered || status == MR_OK;
+            return status == MR_E_ENV ? down(reg, err) : status;
         }
         if (!is_missing(reg, http, ar))
             return refused(reg, path_z, http, ar, err);
+        reg->has_answered = true;
         int64_t now = mr_monotonic_ms();
         bool is_believed = reg->missing_since_ms != INT64_MIN && now - reg->missing_since_ms < MISSING_BELIEVED_MS;
         if (is_believed || now - start >= reg->cfg->registry.missing_wait_ms)

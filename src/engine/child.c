@@ -123,7 +123,7 @@ static enum mr_status make_child(struct mr_relations *rels, struct mr_sink *sink
     child->source_name = mr_arena_printf(rels->ar, "%.*s__%.*s", MR_STR_FMT(above->source_name), MR_STR_FMT(column));
     child->tk = mr_tracker_create(rels->cfg, rels->sink_ops->dialect, child->settings_names.database, child->settings_names.table,
                                   child->target_schema, child->target_table);
-    mr_tracker_inherit_policy(child->tk, root->set->policy);
+    mr_tracker_set_root(child->tk, root->settings_names.database, root->settings_names.table, root->set->policy);
     child->set = mr_tracker_settings(child->tk);
     enum mr_status status = mr_rel_restore(rels, sink, child, st, err);
     if (status != MR_OK) {

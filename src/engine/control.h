@@ -94,6 +94,14 @@ enum mr_status mr_control_columns_save(struct mr_sink *sink, struct mr_str targe
                                        const uint32_t *index, size_t count, struct mr_error *err)
     MR_MUST_CHECK;
 
+/* Where DDL commits by itself, what it is to make is on record before it runs: columns as they will be, one plan a column, never removed. Kept among the
+ * tracked columns, under a table's name that no table has. */
+enum mr_status mr_control_plan(struct mr_sink *sink, struct mr_str target_schema, struct mr_str target_table, mr_tracked_column_fn fn,
+                               void *ctx, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_control_plan_save(struct mr_sink *sink, struct mr_str target_schema, struct mr_str target_table,
+                                    const struct mr_tracked_column *const *cols, const uint32_t *index, size_t count,
+                                    struct mr_error *err) MR_MUST_CHECK;
+
 /* ---- Histories ---- */
 
 enum mr_type_event { MR_TYPE_EVENT_CREATED, MR_TYPE_EVENT_WIDENED, MR_TYPE_EVENT_NULLED, MR_TYPE_EVENT_BY_HAND, MR_TYPE_EVENT_VARIANT };

@@ -111,17 +111,17 @@ static void add_column(struct mr_control_json *json, const struct mr_tracked_col
     mr_control_json_end_object(json);
 }
 
-enum mr_status mr_control_columns_save(struct mr_sink *sink, struct mr_str target_schema, struct mr_str target_table,
-                                       const struct mr_tracked_column *const *cols, const uint32_t *index, size_t count,
-                                       struct mr_error *err)
+/* As many columns as fit one round trip; *done counts them. */
+static enum mr_status save_some(struct mr_sink *sink, struct mr_str target_schema, struct mr_str target_table,
+                                const struct mr_tracked_column *const *cols, const uint32_t *index, size_t count, size_t *done,
+                                struct mr_error *err)
 {
-    if (count == 0)
-        return MR_OK;
     struct mr_arena *ar = mr_arena_create(0);
+    size_t room = mr_control_room(sink);
     struct mr_control_json json;
     mr_control_json_begin(&json, ar);
-    for (size_t i = 0; i < count; i++)
-        add_column(&json, cols[i], index[i]);
+    for (*done = 0; *done < count && (*done == 0 || json.buf.len < room); (*done)++)
+        add_column(&json, cols[*done], index[*done]);
     struct mr_value params[3] = {mr_control_param(target_schema, ar), mr_control_param(target_table, ar)};
     enum mr_status status = mr_control_json_end(&json, &params[2], err);
     if (status == MR_OK)
@@ -129,6 +129,20 @@ enum mr_status mr_control_columns_save(struct mr_sink *sink, struct mr_str targe
     mr_control_json_free(&json);
     mr_arena_destroy(ar);
     return status;
+}
+
+enum mr_status mr_control_columns_save(struct mr_sink *sink, struct mr_str target_schema, struct mr_str target_table,
+                                       const struct mr_tracked_column *const *cols, const uint32_t *index, size_t count,
+                                       struct mr_error *err)
+{
+    while (count > 0) {
+        size_t done = 0;
+        MR_TRY(save_some(sink, target_schema, target_table, cols, index, count, &done, err));
+        cols += done;
+        index += done;
+        count -= done;
+    }
+    return MR_OK;
 }
 
 /* ---- Loading ---- */
@@ -219,6 +233,32 @@ enum mr_status mr_control_columns(struct mr_sink *sink, struct mr_str target_sch
             status = fn(ctx, &col, err);
     }
     mr_control_free(&rows);
+    mr_arena_destroy(ar);
+    return status;
+}
+
+/* ---- Plans ---- */
+
+static struct mr_str plan_name(struct mr_str table, struct mr_arena *ar)
+{
+    return mr_arena_printf(ar, "millrace_planned:%.*s", MR_STR_FMT(table));
+}
+
+enum mr_status mr_control_plan(struct mr_sink *sink, struct mr_str target_schema, struct mr_str target_table, mr_tracked_column_fn fn,
+                               void *ctx, struct mr_error *err)
+{
+    struct mr_arena *ar = mr_arena_create(0);
+    enum mr_status status = mr_control_columns(sink, target_schema, plan_name(target_table, ar), fn, ctx, err);
+    mr_arena_destroy(ar);
+    return status;
+}
+
+enum mr_status mr_control_plan_save(struct mr_sink *sink, struct mr_str target_schema, struct mr_str target_table,
+                                    const struct mr_tracked_column *const *cols, const uint32_t *index, size_t count,
+                                    struct mr_error *err)
+{
+    struct mr_arena *ar = mr_arena_create(0);
+    enum mr_status status = mr_control_columns_save(sink, target_schema, plan_name(target_table, ar), cols, index, count, err);
     mr_arena_destroy(ar);
     return status;
 }

@@ -4,9 +4,8 @@
 
 #include <millrace/base/time.h>
 
-/* One round trip takes so much; a single letter may be larger. */
-#define CHUNK_BYTES (4u << 20) /* servers take 16 MiB by default (MariaDB) */
 #define CHUNK_LETTERS 2000
+#define LETTER_MARGIN (16u << 10) /* what a letter has beside its key, value, headers and rows */
 #define MAX_BYTES (900u << 20)
 #define PAGE_WITH_BYTES 32 /* letters read at a time when their bytes come along */
 
@@ -52,6 +51,32 @@ static void add_letter(struct mr_control_json *json, struct mr_buf *bytes, const
     mr_control_json_end_object(json);
 }
 
+static struct mr_str cut(struct mr_str text, uint64_t max)
+{
+    return text.len > max ? mr_str_of(text.ptr, (size_t)max) : text;
+}
+
+/* A letter that the target does not take as a whole must not hold up everything else: of its bytes it gets the first ones, and says so. What is cut
+ * cannot be decoded, and so not be replayed as something else. */
+static struct mr_dead_letter fitted(const struct mr_sink *sink, const struct mr_dead_letter *letter, struct mr_arena *ar)
+{
+    struct mr_dead_letter fit = *letter;
+    uint64_t room = sink->ops->room != NULL ? sink->ops->room(sink) : UINT64_MAX;
+    uint64_t bytes = (uint64_t)letter->key.len + letter->value.len, texts = (uint64_t)letter->headers.len + letter->rows.len;
+    if (room == UINT64_MAX || bytes + 2 * texts + LETTER_MARGIN <= room)
+        return fit;
+    room = room > 2 * LETTER_MARGIN ? room - LETTER_MARGIN : room / 2;
+    if (letter->headers.len > room / 8)
+        fit.headers = MR_STR("[]");
+    if (letter->rows.len > room / 8)
+        fit.rows = MR_STR("");
+    fit.key = cut(letter->key, room / 4);
+    fit.value = cut(letter->value, room / 4);
+    fit.message = mr_arena_printf(ar, "%.*s. Of its %llu bytes the first are kept here: the target takes no more at a time",
+                                  MR_STR_FMT(letter->message), (unsigned long long)bytes);
+    return fit;
+}
+
 /* As many letters as fit one round trip; *done counts them. */
 static enum mr_status add_chunk(struct mr_sink *sink, const struct mr_dead_letter *letters, size_t count, size_t *done,
                                 struct mr_error *err)
@@ -60,12 +85,13 @@ static enum mr_status add_chunk(struct mr_sink *sink, const struct mr_dead_lette
     struct mr_buf bytes = MR_BUF_INIT(MAX_BYTES);
     struct mr_control_json json;
     mr_control_json_begin(&json, ar);
-    size_t n = 0;
+    size_t n = 0, room = mr_control_room(sink);
     while (n < count && n < CHUNK_LETTERS) {
-        size_t more = letters[n].key.len + letters[n].value.len + letters[n].headers.len;
-        if (n > 0 && bytes.len + json.buf.len + more > CHUNK_BYTES)
+        size_t more = letters[n].key.len + letters[n].value.len + letters[n].headers.len + letters[n].rows.len;
+        if (n > 0 && bytes.len + json.buf.len + more > room)
             break;
-        add_letter(&json, &bytes, &letters[n], n);
+        struct mr_dead_letter letter = fitted(sink, &letters[n], ar);
+        add_letter(&json, &bytes, &letter, n);
         n++;
     }
     struct mr_value params[2] = {mr_value_null(), mr_value_bytes(MR_V_BYTES, bytes.len ? mr_buf_str(&bytes) : MR_STR(""))};

@@ -45,6 +45,14 @@ void mr_control_free(struct mr_control_rows *rows)
     *rows = (struct mr_control_rows){0};
 }
 
+#define ROOM (4u << 20)
+
+size_t mr_control_room(const struct mr_sink *sink)
+{
+    uint64_t room = sink->ops->room != NULL ? sink->ops->room(sink) / 2 : ROOM;
+    return room < ROOM ? (size_t)room : ROOM;
+}
+
 enum mr_status mr_control_run(struct mr_sink *sink, enum mr_query query, const struct mr_value *params, size_t param_count,
                               uint64_t *affected, struct mr_error *err)
 {

@@ -22,6 +22,9 @@ void mr_control_free(struct mr_control_rows *rows);
 enum mr_status mr_control_run(struct mr_sink *sink, enum mr_query query, const struct mr_value *params, size_t param_count,
                               uint64_t *affected, struct mr_error *err) MR_MUST_CHECK;
 
+/* What one round trip takes at most: lists are sent in pieces of about that size. */
+size_t mr_control_room(const struct mr_sink *sink);
+
 static inline const struct mr_value *mr_control_row(const struct mr_control_rows *rows, size_t i)
 {
     return rows->cells + i * rows->width;

@@ -143,31 +143,34 @@ static enum mr_type_event event_of(struct mr_str name)
     return MR_TYPE_EVENT_CREATED;
 }
 
-enum mr_status mr_control_type_history_add(struct mr_sink *sink, const struct mr_type_history_row *rows, size_t count,
-                                           struct mr_error *err)
+static void add_history(struct mr_control_json *json, const struct mr_type_history_row *row, size_t i)
 {
-    if (count == 0)
-        return MR_OK;
+    mr_control_json_object(json);
+    mr_control_json_int(json, "i", (int64_t)i);
+    mr_control_json_str(json, "target_schema", row->target_schema);
+    mr_control_json_str(json, "target_table", row->target_table);
+    mr_control_json_str(json, "column_name", row->column);
+    mr_control_json_str(json, "path", mr_control_escape(row->path, true, json->ar));
+    mr_control_json_str(json, "event", mr_str_z(event_names[row->event]));
+    mr_control_json_str(json, "from_type", row->from_type);
+    mr_control_json_str(json, "to_type", row->to_type);
+    mr_control_json_str(json, "message", row->message);
+    mr_control_json_str(json, "topic", row->topic);
+    mr_control_json_int(json, "partition", row->partition);
+    mr_control_json_int(json, "record_offset", row->offset);
+    mr_control_json_end_object(json);
+}
+
+/* As many lines as fit one round trip; *done counts them. */
+static enum mr_status add_some_history(struct mr_sink *sink, const struct mr_type_history_row *rows, size_t count, size_t *done,
+                                       struct mr_error *err)
+{
     struct mr_arena *ar = mr_arena_create(0);
+    size_t room = mr_control_room(sink);
     struct mr_control_json json;
     mr_control_json_begin(&json, ar);
-    for (size_t i = 0; i < count; i++) {
-        const struct mr_type_history_row *row = &rows[i];
-        mr_control_json_object(&json);
-        mr_control_json_int(&json, "i", (int64_t)i);
-        mr_control_json_str(&json, "target_schema", row->target_schema);
-        mr_control_json_str(&json, "target_table", row->target_table);
-        mr_control_json_str(&json, "column_name", row->column);
-        mr_control_json_str(&json, "path", mr_control_escape(row->path, true, ar));
-        mr_control_json_str(&json, "event", mr_str_z(event_names[row->event]));
-        mr_control_json_str(&json, "from_type", row->from_type);
-        mr_control_json_str(&json, "to_type", row->to_type);
-        mr_control_json_str(&json, "message", row->message);
-        mr_control_json_str(&json, "topic", row->topic);
-        mr_control_json_int(&json, "partition", row->partition);
-        mr_control_json_int(&json, "record_offset", row->offset);
-        mr_control_json_end_object(&json);
-    }
+    for (*done = 0; *done < count && (*done == 0 || json.buf.len < room); (*done)++)
+        add_history(&json, &rows[*done], *done);
     struct mr_value param;
     enum mr_status status = mr_control_json_end(&json, &param, err);
     if (status == MR_OK)
@@ -175,6 +178,18 @@ enum mr_status mr_control_type_history_add(struct mr_sink *sink, const struct mr
     mr_control_json_free(&json);
     mr_arena_destroy(ar);
     return status;
+}
+
+enum mr_status mr_control_type_history_add(struct mr_sink *sink, const struct mr_type_history_row *rows, size_t count,
+                                           struct mr_error *err)
+{
+    while (count > 0) {
+        size_t done = 0;
+        MR_TRY(add_some_history(sink, rows, count, &done, err));
+        rows += done;
+        count -= done;
+    }
+    return MR_OK;
 }
 
 static enum mr_status give_type_history(const struct mr_control_rows *rows, mr_type_history_fn fn, void *ctx, int64_t *last,

@@ -190,14 +190,43 @@ static void drop_wider(struct bring *b)
     b->step_count = kept;
 }
 
-/* DDL that commits by itself is seen by everybody before it is on record. So first of all the table is on record as ours, and the epoch is raised:
- * whoever wrote rows for the old shape finds at its commit that its plan is old, whatever the server made of those rows meanwhile. Ended
- * anywhere from here on, the next attempt goes on with what the catalog holds then. */
+/* The columns that the steps make or alter. What an earlier plan has made, and was cut off before it could be recorded, is recorded first. */
+static enum mr_status save_plan(struct bring *b)
+{
+    size_t n = mr_tracker_count(b->rel->tk), count = 0;
+    const struct mr_tracked_column **cols = mr_arena_alloc(b->ar, (n + 1) * sizeof *cols);
+    uint32_t *index = mr_arena_alloc(b->ar, (n + 1) * sizeof *index);
+    for (size_t i = 0; i < n; i++) {
+        const struct mr_tracked_column *taken = mr_tracker_taken(b->rel->tk, i);
+        if (taken == NULL)
+            continue;
+        cols[count] = taken;
+        index[count++] = (uint32_t)i;
+    }
+    if (count > 0)
+        MR_TRY(mr_control_columns_save(b->gate->control, b->rel->target_schema, b->rel->target_table, cols, index, count, b->err));
+    count = 0;
+    for (size_t i = 0; i < b->step_count; i++) {
+        const struct mr_ddl_step *step = &b->steps[i];
+        bool is_column = step->kind == MR_DDL_ADD_COLUMN || step->kind == MR_DDL_ALTER_TYPE;
+        size_t first = is_column ? step->column : 0, end = is_column ? first + 1 : step->kind == MR_DDL_CREATE_TABLE ? n : 0;
+        for (size_t c = first; c < end; c++) {
+            cols[count] = mr_tracker_column(b->rel->tk, c);
+            index[count++] = (uint32_t)c;
+        }
+    }
+    return mr_control_plan_save(b->gate->control, b->rel->target_schema, b->rel->target_table, cols, index, count, b->err);
+}
+
+/* DDL that commits by itself is seen by everybody before it is on record. So first of all the table is on record as ours, and what its columns are
+ * to be, and the epoch is raised: whoever wrote rows for the old shape finds at its commit that its plan is old, whatever the server made of those
+ * rows meanwhile. Ended anywhere from here on, the next attempt goes on with what the catalog holds then. */
 static enum mr_status announce(struct bring *b)
 {
     if (!b->gate->control->ops->ddl_commits || b->step_count == 0)
         return MR_OK;
     MR_TRY(save_table(b));
+    MR_TRY(save_plan(b));
     MR_TRY(mr_control_raise_schema_epoch(b->gate->control, &b->gate->schema_epoch, b->err));
     MR_TRY(commit_so_far(b));
     MR_FAULT("before_ddl");

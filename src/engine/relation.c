@@ -197,6 +197,13 @@ enum mr_status mr_relations_reload(struct mr_relations *rels, struct mr_sink *si
     return mr_relations_load(rels, sink, err);
 }
 
+static enum mr_status on_planned(void *ctx, const struct mr_tracked_column *col, struct mr_error *err)
+{
+    (void)err;
+    mr_tracker_planned(ctx, col);
+    return MR_OK;
+}
+
 static enum mr_status on_column(void *ctx, const struct mr_tracked_column *col, struct mr_error *err)
 {
     (void)err;
@@ -234,6 +241,8 @@ enum mr_status mr_rel_restore(struct mr_relations *rels, struct mr_sink *sink, s
     enum mr_status status = MR_OK;
     if (st != NULL) {
         MR_TRY_DONE(mr_control_columns(sink, rel->target_schema, rel->target_table, on_column, rel->tk, err));
+        if (rels->sink_ops->ddl_commits)
+            MR_TRY_DONE(mr_control_plan(sink, rel->target_schema, rel->target_table, on_planned, rel->tk, err));
         mr_tracker_set_key(rel->tk, st->key_paths, st->key_count);
         rel->created_by_us = st->created_by_us;
         rel->saved = true;

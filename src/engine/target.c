@@ -2,6 +2,8 @@
  * the group does not take them away; nothing is dead-lettered for the target's sake. */
 #include "internal.h"
 
+#include <string.h>
+
 #include <millrace/base/log.h>
 #include <millrace/base/time.h>
 
@@ -84,7 +86,7 @@ static enum mr_status wait_round(struct mr_engine *e, struct mr_error *err)
 {
     int64_t ms = mr_backoff_next_ms(&e->backoff);
     if (e->backoff.attempt == 1 || e->backoff.attempt % 10 == 0)
-        mr_log_error(MR_LOG_WARN, "waiting for the target", err);
+        mr_log_error(MR_LOG_WARN, strncmp(err->code, "registry_", 9) == 0 ? "waiting for the schema registry" : "waiting for the target", err);
     for (int64_t left = ms; left > 0; left -= 100) {
         MR_TRY(mr_engine_may_wait(e, err));
         mr_engine_idle_poll(e, (int)(left < 100 ? left : 100));

@@ -168,12 +168,73 @@ static enum mr_status refuse_key(const struct plan *plan, struct mr_error *err)
     return MR_E_CONFIG;
 }
 
+static void append_alter(const struct plan *plan, struct mr_buf *out)
+{
+    mr_buf_append_z(out, "ALTER TABLE ");
+    plan->dialect->quote_table(plan->want->schema, plan->want->name, out);
+    mr_buf_append_char(out, ' ');
+}
+
+static enum mr_status refuse_unfit(const struct plan *plan, struct mr_error *err)
+{
+    struct mr_buf sql = MR_BUF_INIT(MAX_SQL);
+
+    append_alter(plan, &sql);
+    mr_buf_append_str(&sql, plan->now->remedy);
+    (void)mr_fail(err, MR_E_CONFIG, "table \"%.*s\" %.*s", MR_STR_FMT(plan->want->name), MR_STR_FMT(plan->now->unfit));
+    mr_error_hint(err, "run: %s", mr_buf_z(&sql));
+    mr_buf_free(&sql);
+    return MR_E_CONFIG;
+}
+
+static const struct mr_catalog_column *key_in_catalog(const struct plan *plan, size_t k)
+{
+    int found = mr_catalog_find(plan->dialect, plan->now, plan->want->columns[plan->want->key_columns[k]].name);
+
+    return found >= 0 ? &plan->now->columns[found] : NULL;
+}
+
+/* Keys that differ at the source would be one row. Numbers, times and the like are spelled in one way only. */
+static bool merges_keys(const struct plan *plan, size_t k)
+{
+    const struct mr_catalog_column *have = key_in_catalog(plan, k);
+    enum mr_type_kind kind = (enum mr_type_kind)plan->want->columns[plan->want->key_columns[k]].type.kind;
+
+    return have && have->tell_apart.len > 0 && (kind == MR_T_TEXT || kind == MR_T_BYTES || kind == MR_T_JSON);
+}
+
+static enum mr_status check_key_texts(const struct plan *plan, struct mr_error *err)
+{
+    struct mr_buf sql = MR_BUF_INIT(MAX_SQL);
+    const struct mr_column *first = NULL;
+
+    append_alter(plan, &sql);
+    for (size_t k = 0; k < plan->want->key_count; k++) {
+        if (!merges_keys(plan, k))
+            continue;
+        mr_buf_append_z(&sql, first ? ", " : "");
+        mr_buf_append_str(&sql, key_in_catalog(plan, k)->tell_apart);
+        first = first ? first : &plan->want->columns[plan->want->key_columns[k]];
+    }
+    enum mr_status status = MR_OK;
+    if (first) {
+        status = mr_fail(err, MR_E_CONFIG,
+                         "key column \"%.*s\" of table \"%.*s\" takes texts for equal that differ, by case, accent or blanks at the end: rows of "
+                         "the source would become one",
+                         MR_STR_FMT(first->name), MR_STR_FMT(plan->want->name));
+        mr_error_hint(err, "run: %s", mr_buf_z(&sql));
+        mr_error_field(err, first->path.ptr, first->path.len);
+    }
+    mr_buf_free(&sql);
+    return status;
+}
+
 static enum mr_status key_step(struct plan *plan, bool ours, struct mr_error *err)
 {
     const struct mr_table *want = plan->want;
 
     if (want->key_count == 0 ? plan->now->key_count == 0 || !ours : has_matching_key(plan))
-        return MR_OK;
+        return check_key_texts(plan, err);
     if (!ours)
         return refuse_key(plan, err);
 
@@ -213,6 +274,8 @@ enum mr_status mr_evolve_diff(const struct mr_table *want, const struct mr_catal
     plan.steps = mr_arena_alloc(ar, (want->column_count + 3) * sizeof(*plan.steps));
     if (!now->exists) {
         create_steps(&plan);
+    } else if (now->unfit.len > 0) {
+        return refuse_unfit(&plan, err);
     } else {
         for (size_t i = 0; i < want->column_count; i++)
             MR_TRY(column_step(&plan, (uint32_t)i, err));

@@ -146,6 +146,11 @@ static bool has_forbidden_prefix(const struct mr_names *names, struct mr_str nam
     return false;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 /* A name that the target's parser takes: no NUL, no bytes that are no UTF-8, not empty, not one of the target's own. */
 static void sanitise(struct mr_names *names, struct mr_str wanted)
 {
@@ -165,7 +170,7 @@ static void sanitise(struct mr_names *names, struct mr_str wanted)
         wanted = mr_str_of(wanted.ptr + len, wanted.len - len);
     }
     out->overflow = false; /* beyond any identifier: it is cut and hashed anyway */
-    for (size_t i = out->len; names->dialect->ident_is_bmp && i > 0 && out->data[i - 1] == ' '; i--)
+    for (size_t i = out->len; names->dialect->ident_is_bmp && i > 0 && is_blank(out->data[i - 1]); i--)
         out->data[i - 1] = '_';
     if (out->len == 0)
         mr_buf_append_char(out, '_');

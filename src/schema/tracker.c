@@ -85,9 +85,12 @@ void mr_tracker_destroy(struct mr_tracker *tk)
     mr_xfree(tk->touched);
     mr_tk_catalog_clear(tk);
     mr_tk_refusals_clear(tk);
+    mr_tk_planned_clear(tk);
     mr_map_destroy(tk->catalog, NULL);
     mr_map_destroy(tk->by_path, NULL);
     mr_names_destroy(tk->names);
+    mr_tk_drop(tk->root_database);
+    mr_tk_drop(tk->root_table);
     mr_tk_drop(tk->label);
     mr_tk_drop(tk->target_table);
     mr_tk_drop(tk->target_schema);
@@ -101,14 +104,16 @@ const struct mr_table_settings *mr_tracker_settings(const struct mr_tracker *tk)
     return &tk->settings;
 }
 
-void mr_tracker_inherit_policy(struct mr_tracker *tk, enum mr_policy policy)
+void mr_tracker_set_root(struct mr_tracker *tk, struct mr_str database, struct mr_str table, enum mr_policy policy)
 {
+    tk->root_database = mr_tk_keep(database);
+    tk->root_table = mr_tk_keep(table);
     if (!tk->settings.policy_is_set)
         tk->settings.policy = policy;
 }
 
 /* Topics are few: each is kept once. */
-static struct mr_str keep_topic(struct mr_tracker *tk, struct mr_str topic)
+struct mr_str mr_tk_keep_topic(struct mr_tracker *tk, struct mr_str topic)
 {
     for (size_t i = tk->topic_count; i-- > 0;)
         if (mr_str_eq_z(topic, tk->topics[i]))
@@ -122,7 +127,7 @@ struct mr_place mr_tk_place(struct mr_tracker *tk)
 {
     struct mr_place place = tk->place;
 
-    place.topic = keep_topic(tk, place.topic);
+    place.topic = mr_tk_keep_topic(tk, place.topic);
     return place;
 }
 
@@ -160,7 +165,11 @@ static void read_settings(const struct mr_tracker *tk, struct mr_tk_column *col,
 {
     enum mr_policy policy = MR_POLICY_UNSET;
 
-    mr_config_column(tk->cfg, tk->database, tk->table, col->pub.path, type, &policy);
+    struct mr_str mark = MR_STR(MR_ROOT_KEY_MARK), path = col->pub.path;
+    if (mr_str_starts(path, mark))
+        mr_config_column(tk->cfg, tk->root_database, tk->root_table, mr_str_of(path.ptr + mark.len, path.len - mark.len), type, &policy);
+    else
+        mr_config_column(tk->cfg, tk->database, tk->table, path, type, &policy);
     col->pub.policy = policy != MR_POLICY_UNSET ? policy : tk->settings.policy;
 }
 
@@ -253,8 +262,8 @@ void mr_tracker_restore(struct mr_tracker *tk, const struct mr_tracked_column *s
     col->pub.facts.has_inexact = stored->facts.max_abs > MR_EXACT_IN_DOUBLE && stored->facts.max_abs != UINT64_MAX;
     col->pub.name = mr_tk_keep(stored->name);
     col->pub.path = mr_tk_keep(stored->path);
-    col->pub.first.topic = keep_topic(tk, stored->first.topic);
-    col->pub.widened.topic = keep_topic(tk, stored->widened.topic);
+    col->pub.first.topic = mr_tk_keep_topic(tk, stored->first.topic);
+    col->pub.widened.topic = mr_tk_keep_topic(tk, stored->widened.topic);
     col->native = mr_tk_keep(MR_STR(""));
     col->saved = col->stored = stored->type;
     col->published = stored->type;
@@ -348,6 +357,7 @@ void mr_tracker_saved(struct mr_tracker *tk)
         tk->columns[i]->saved = tk->columns[i]->pub.type;
     }
     tk->beyond_double = false;
+    mr_tk_planned_clear(tk);
 }
 
 bool mr_tracker_beyond_double(const struct mr_tracker *tk)

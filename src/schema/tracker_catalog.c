@@ -204,6 +204,7 @@ void mr_tracker_meet_catalog(struct mr_tracker *tk, const struct mr_catalog_tabl
     tk->catalog_ours = 0;
     tk->has_foreign_keys = now->exists && now->has_foreign_keys;
     tk->has_other_unique = now->exists && other_unique(tk, now);
+    mr_tk_take_planned(tk, now);
     for (size_t i = 0; i < tk->count; i++) {
         struct mr_tk_column *col = tk->columns[i];
         int found = now->exists ? mr_catalog_find(tk->dialect, now, col->pub.name) : -1;

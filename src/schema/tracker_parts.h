@@ -1,6 +1,6 @@
 /* What the files of the tracker share. tracker.c: life, columns, keys, publishing. tracker_row.c: the journal and the fast path.
  * tracker_judge.c: what happens to a field that the fast path does not settle. tracker_message.c: what is told about it.
- * tracker_catalog.c: meeting the target's catalog. */
+ * tracker_catalog.c: meeting the target's catalog. tracker_planned.c: DDL that was cut off. */
 #ifndef MILLRACE_SCHEMA_TRACKER_PARTS_H
 #define MILLRACE_SCHEMA_TRACKER_PARTS_H
 
@@ -61,6 +61,7 @@ struct mr_tracker {
     const struct mr_dialect *dialect;
     struct mr_table_settings settings;
     struct mr_str database, table, target_schema, target_table; /* owned */
+    struct mr_str root_database, root_table;                     /* owned: see mr_tracker_set_root; empty: none */
     struct mr_str label;                                        /* owned: "db.table", for settings and messages */
 
     struct mr_tk_column **columns; /* each by itself, so that pointers stay */
@@ -75,6 +76,7 @@ struct mr_tracker {
     struct mr_map *catalog; /* struct mr_tk_catalog_column by folded name */
     size_t catalog_width;   /* the catalog's columns, those that are gone and still count among them */
     size_t catalog_ours;    /* columns of ours among them */
+    struct mr_tk_planned *planned; /* what DDL was to make, until all is on record */
     struct mr_map *refused; /* what the target has refused → its words (owned); NULL none */
     bool exists, has_foreign_keys, has_other_unique;
     bool beyond_double; /* see mr_tracker_beyond_double */
@@ -109,6 +111,7 @@ struct mr_tk_judge {
 struct mr_str mr_tk_keep(struct mr_str s); /* an owned copy, NUL-terminated */
 void mr_tk_drop(struct mr_str s);
 struct mr_place mr_tk_place(struct mr_tracker *tk); /* the row's place, kept */
+struct mr_str mr_tk_keep_topic(struct mr_tracker *tk, struct mr_str topic);
 /* Append a column; its path must be new. */
 uint32_t mr_tk_add_column(struct mr_tracker *tk, struct mr_str path, struct mr_str wanted, struct mr_type type,
                           bool is_key);
@@ -142,6 +145,11 @@ enum mr_verdict mr_tk_judge(struct mr_tk_judge *j, uint32_t *column, int *nulled
 void mr_tk_adopt(struct mr_tracker *tk, struct mr_tk_column *col);
 bool mr_tk_needs_alter(const struct mr_tracker *tk, const struct mr_tk_column *col, struct mr_type to);
 void mr_tk_catalog_clear(struct mr_tracker *tk);
+
+/* --- tracker_planned.c --- */
+/* Columns that the catalog has as they were planned are ours, and of that type. */
+void mr_tk_take_planned(struct mr_tracker *tk, const struct mr_catalog_table *now);
+void mr_tk_planned_clear(struct mr_tracker *tk);
 
 /* --- tracker_message.c --- */
 enum mr_tk_reason {

@@ -77,13 +77,16 @@ void mr_tk_count(struct mr_tracker *tk, uint32_t column, enum mr_type_kind kind)
     count_kind(tk, tk->columns[column], column, kind);
 }
 
-/* What decides whether an int64 column may become float64 must be known before it is needed. */
-static void watch_exactness(struct mr_tracker *tk, const struct mr_tk_column *col, uint64_t before)
+/* What decides whether an int64 column may become float64 must be known before it is needed; and a decimal that is a double as long as that is enough
+ * becomes one of digits with the first number that wants it, whether or not that number is still there when the batch is written. */
+static void watch_exactness(struct mr_tracker *tk, const struct mr_tk_column *col, uint64_t max_abs, bool has_inexact)
 {
-    if (col->pub.type.kind != MR_T_INT64 || before > EXACT_IN_DOUBLE || col->pub.facts.max_abs <= EXACT_IN_DOUBLE)
-        return;
-    tk->beyond_double = true;
-    tk->changed = true;
+    const struct mr_facts *now = &col->pub.facts;
+
+    if (col->pub.type.kind == MR_T_INT64 && max_abs <= EXACT_IN_DOUBLE && now->max_abs > EXACT_IN_DOUBLE)
+        tk->beyond_double = tk->changed = true;
+    if (tk->dialect->keeps_doubles && col->pub.type.kind == MR_T_DECIMAL && col->pub.type.open && now->has_inexact && !has_inexact)
+        tk->changed = true;
 }
 
 void mr_tk_learn(struct mr_tracker *tk, uint32_t column, const struct mr_facts *facts)
@@ -97,10 +100,10 @@ void mr_tk_learn(struct mr_tracker *tk, uint32_t column, const struct mr_facts *
         sum.has_special == have->has_special && sum.has_fraction == have->has_fraction &&
         sum.has_negative_time == have->has_negative_time && sum.has_inexact == have->has_inexact)
         return;
-    uint64_t before = have->max_abs;
+    struct mr_facts before = *have;
     remember(tk, column);
     *have = sum;
-    watch_exactness(tk, tk->columns[column], before);
+    watch_exactness(tk, tk->columns[column], before.max_abs, before.has_inexact);
 }
 
 void mr_tk_set_type(struct mr_tracker *tk, uint32_t column, struct mr_type type)
@@ -179,12 +182,12 @@ static void learn_whole(struct mr_tracker *tk, uint32_t column, uint64_t abs)
 {
     struct mr_facts *facts = &tk->columns[column]->pub.facts;
     uint32_t digits = 1;
-    uint64_t before = facts->max_abs;
+    struct mr_facts before = *facts;
 
     remember(tk, column);
     facts->max_abs = abs;
     facts->has_inexact |= abs > MR_EXACT_IN_DOUBLE;
-    watch_exactness(tk, tk->columns[column], before);
+    watch_exactness(tk, tk->columns[column], before.max_abs, before.has_inexact);
     for (; abs >= 10; abs /= 10)
         digits++;
     if (digits > facts->int_digits)

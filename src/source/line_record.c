@@ -29,6 +29,7 @@ enum member {
     M_HEADERS,
     M_KEY_BASE64,
     M_VALUE_BASE64,
+    M_HEADERS_BASE64,
     M_TSTYPE,
     M_BROKER,
     M_COUNT,
@@ -46,6 +47,7 @@ static const char *const member_names[M_COUNT] = {
     [M_HEADERS] = "headers",
     [M_KEY_BASE64] = "key_base64",
     [M_VALUE_BASE64] = "value_base64",
+    [M_HEADERS_BASE64] = "headers_base64",
     [M_TSTYPE] = "tstype",
     [M_BROKER] = "broker",
 };
@@ -62,6 +64,7 @@ struct members {
 struct header_list {
     struct mr_header *items;
     size_t count, cap;
+    bool is_base64;
 };
 
 /* What the line turned out to be. */
@@ -236,7 +239,12 @@ static bool add_header(struct header_list *list, struct mr_str name,
     header->name = name;
     header->is_null = value->kind == MR_SCAN_NULL;
     header->value = (struct mr_str){NULL, 0};
-    return header->is_null || mr_scan_message(value, ar, &header->value);
+    if (header->is_null)
+        return true;
+    if (!mr_scan_message(value, ar, &header->value))
+        return false;
+    struct mr_str text = header->value;
+    return !list->is_base64 || mr_base64_decode(text, ar, &header->value);
 }
 
 /* {"name": value, …} */
@@ -306,12 +314,13 @@ static size_t header_bound(struct mr_str text)
 
 static bool read_headers(const struct members *m, struct mr_arena *ar, struct mr_record *rec)
 {
-    const struct mr_scan_value *value = &m->value[M_HEADERS];
-    struct header_list list = {0};
+    enum member which = is_given(m, M_HEADERS_BASE64) ? M_HEADERS_BASE64 : M_HEADERS;
+    const struct mr_scan_value *value = &m->value[which];
+    struct header_list list = {.is_base64 = which == M_HEADERS_BASE64};
     struct mr_scan sc;
     bool ok;
 
-    if (!is_given(m, M_HEADERS))
+    if (!is_given(m, which))
         return true;
     if (value->kind != MR_SCAN_OBJECT && value->kind != MR_SCAN_ARRAY)
         return false;
@@ -353,7 +362,7 @@ static bool read_record(const struct members *m, struct mr_arena *ar, struct mr_
     if (!read_bytes(m, M_VALUE_BASE64, m->seen[M_VALUE] ? M_VALUE : M_PAYLOAD, ar, &rec->value,
                     &rec->has_value, bad))
         return false;
-    *bad = M_HEADERS;
+    *bad = is_given(m, M_HEADERS_BASE64) ? M_HEADERS_BASE64 : M_HEADERS;
     return read_headers(m, ar, rec);
 }
 

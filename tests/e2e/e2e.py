@@ -13,7 +13,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 SUPPORT = os.path.join(HERE, "..", "support")
 sys.path.insert(0, os.path.join(SUPPORT, "py"))
-from harness import MILLRACE, Failure, Postgres, Sqlite, from_env, millrace  # noqa: E402, F401
+from harness import MILLRACE, TARGETS, Failure, Postgres, Sqlite, from_env, millrace  # noqa: E402, F401
 
 ALL = os.environ.get("MILLRACE_ALL_TESTS") == "1"
 HAS_FAULTS = os.environ.get("MILLRACE_TESTED_FAULTS") == "1"
@@ -122,9 +122,11 @@ class Broker:
 # ---- The tests of a file ----
 
 def main(module_name="__main__"):
-    """Run every test_* function of the calling file, or those named on the command line. Functions may ask for a target by a parameter of
-    the name `target`; it is made and removed for them."""
+    """Run every test_* function of the calling file, or those named on the command line, against the target that its first word names
+    (PostgreSQL if none does). Functions may ask for a target by a parameter of the name `target`, which is made and removed for them, or
+    for its name by `kind`."""
     module = sys.modules[module_name]
+    kind = sys.argv[1] if len(sys.argv) > 1 and sys.argv[1] in TARGETS else "postgresql"
     names = [n for n in vars(module) if n.startswith("test_") and callable(getattr(module, n))]
     wanted = [n for n in sys.argv[1:] if n.startswith("test_")]
     failed = 0
@@ -134,7 +136,9 @@ def main(module_name="__main__"):
         try:
             kwargs = {}
             if "target" in inspect.signature(getattr(module, name)).parameters:
-                target = kwargs["target"] = Postgres()
+                target = kwargs["target"] = TARGETS[kind]()
+            if "kind" in inspect.signature(getattr(module, name)).parameters:
+                kwargs["kind"] = kind
             getattr(module, name)(**kwargs)
             print(f"ok {name} ({time.monotonic() - began:.1f} s)", flush=True)
         except (Failure, subprocess.SubprocessError, AssertionError) as why:

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 
-from e2e import SUPPORT, Broker, check, wait_for
+from e2e import SUPPORT, TARGETS, Broker, check, wait_for
 
 
 def wait_gone(pid):
@@ -63,9 +63,91 @@ class OwnPostgres:
             pass
         os.chown(path, self.owner.st_uid, self.owner.st_gid)
 
+    def make_read_only(self):
+        """As a standby, which refuses whatever writes."""
+        self.stop()
+        self.make_standby()
+        self.start()
+
+    def make_writable(self, target):
+        target.execute("SELECT pg_promote()")
+
+    crash = signal.SIGQUIT
+    read_only = "during recovery"
+
     def close(self):
         subprocess.run([self.script, "stop", self.dir], check=False)
         shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class OwnMariaDb:
+    script = os.path.join(SUPPORT, "mariadb_fixture.sh")
+    crash = signal.SIGKILL
+    read_only = "read-only"
+
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix="millrace-own-my-")
+        subprocess.run([self.script, "start", self.dir], check=True, stdout=subprocess.DEVNULL)
+        self.url = read(os.path.join(self.dir, "url"))
+        pid = read(os.path.join(self.dir, "pid"))
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8") as f:
+            self.command = f.read().split("\0")[:-1]
+        with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+            ids = {line.split(":")[0]: int(line.split()[1]) for line in f if line.startswith(("Uid:", "Gid:"))}
+        root = os.readlink(f"/proc/{pid}/root")
+        self.how = {"user": ids["Uid"], "group": ids["Gid"], "extra_groups": []} if os.geteuid() == 0 else {}
+        if root != "/": # it gives up its rights by itself
+            self.command, self.how = ["chroot", root, *self.command], {}
+        self.make_durable()
+
+    def make_durable(self):
+        """The fixture's servers may lose the last second when they crash."""
+        db = TARGETS["mysql"].connect(self.url)
+        with db.cursor() as cur:
+            cur.execute("SET GLOBAL innodb_flush_log_at_trx_commit = 2")
+        db.close()
+
+    def pid(self):
+        return int(read(os.path.join(self.dir, "pid")))
+
+    def stop(self, number=signal.SIGTERM):
+        pid = self.pid()
+        os.kill(pid, number)
+        wait_gone(pid)
+
+    def start(self, *more):
+        with open(os.path.join(self.dir, "again.log"), "ab") as log:
+            proc = subprocess.Popen([*self.command, *more], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
+                                    **self.how)
+        with open(os.path.join(self.dir, "pid"), "w", encoding="utf-8") as f:
+            f.write(f"{proc.pid}\n")
+        def answers():
+            check(proc.poll() is None, "the server does not start: " + read(os.path.join(self.dir, "again.log"))[-1000:])
+            try:
+                TARGETS["mysql"].connect(self.url).close()
+            except Exception: # noqa: BLE001: not yet
+                return False
+            return True
+        wait_for("the server does not answer", answers, 60)
+        self.make_durable()
+
+    def make_read_only(self):
+        self.stop()
+        self.start("--read-only=1")
+
+    def make_writable(self, target):
+        target.execute("SET GLOBAL read_only = 0")
+
+    def close(self):
+        subprocess.run([self.script, "stop", self.dir], check=False)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class OwnMySql(OwnMariaDb):
+    script = os.path.join(SUPPORT, "mysql_fixture.sh")
+
+
+OWN = {"postgresql": OwnPostgres, "mariadb": OwnMariaDb, "mysql": OwnMySql}
 
 
 class OwnBroker(Broker):

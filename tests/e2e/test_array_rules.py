@@ -186,6 +186,17 @@ def test_types_widen_in_a_child_table(run):
     check(len(run.table("t__a")) == 3, "the key has widened in the child table too")
 
 
+def test_a_type_set_for_the_key_holds_in_the_tables_of_its_arrays(run):
+    run.load([event("c", {"id": 1, "a": [1]}), event("c", {"id": "x", "a": [2]}, key="x")], "types.columns.t.id=text")
+    same(run.dead(), [])
+    same([(r["id"], r["value"]) for r in run.table("t__a")], [("1", "1"), ("x", "2")])
+
+
+def test_a_conflict_under_variant_has_a_column_of_its_own(run):
+    run.load([event("c", {"id": 1, "a": [1, "x"]})], "tables.t.policy=variant")
+    same(run.table("t__a"), [row(id=1, _pos=0, value=1), row(id=1, _pos=1, value__text="x")])
+
+
 # ---- refusals ----
 
 def test_one_bad_element_makes_the_whole_record_a_dead_letter(run):

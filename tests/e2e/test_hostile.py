@@ -13,6 +13,7 @@ import traceback
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support", "py"))
 from harness import MILLRACE, TARGETS, Failure, millrace  # noqa: E402
+from servers import OWN  # noqa: E402
 
 SECONDS = 60
 
@@ -88,7 +89,7 @@ class Bench:
 
 def test_tables_named_like_the_targets_own_or_the_control_tables(b):
     names = ["millrace_position", "sqlite_master", "sqlite_sequence", "pg_class", "select", "xmin", 'q"x', "'; DROP TABLE t; --", "n\0x",
-             "x" * 300, "x" * 299 + "y", "MILLRACE_META", "#mysql50#t", "#sql-1_2", "a/b", "q`x", "t "]
+             "x" * 300, "x" * 299 + "y", "MILLRACE_META", "#mysql50#t", "#sql-1_2", "a/b", "q`x", "t ", "t\t", "t\n"]
     b.load([event({"id": 1}, {"id": 1, "a": i}, f"shop.{name}") for i, name in enumerate(names)])
     same(b.dead(), [])
     same(len(b.target.tables()), len(names))
@@ -99,7 +100,7 @@ def test_tables_named_like_the_targets_own_or_the_control_tables(b):
 
 def test_columns_named_like_the_targets_own(b):
     names = ["xmin", "ctid", "tableoid", "xmax", "cmin", "cmax", "oid", "rowid", "_rowid_", "", "n\0l", "a.b", 'q"', "\U0001F600", "x" * 70,
-             "x" * 71]
+             "x" * 71, "t ", "t\t", "`"]
     b.load([event({"id": 1}, {"id": 1, **{n: i for i, n in enumerate(names)}})])
     same(b.dead(), [])
     cells = [int(str(c.value)) for n, c in b.target.rows("t")[0].items() if n != "id"]
@@ -303,6 +304,34 @@ def test_a_control_table_that_is_gone_stops_the_run_and_kills_no_row(b):
               my=[f'DROP TABLE "{b.schema}_c".millrace_dead_letter'])
     want("the control tables are not whole" in b.load(lines, code=3))
     same(b.ids(), [0, 1])
+
+
+def test_a_server_that_takes_small_packets(b):
+    if not b.is_my:
+        return
+    server = OWN[b.target.name]()
+    db = type(b.target).connect(server.url)
+    with db.cursor() as cur:
+        cur.execute("SET GLOBAL max_allowed_packet = 1048576")
+    db.close()
+    small = Bench(type(b.target)(server.url))
+    try:
+        wide = {f"column_with_a_long_name_{c}": c for c in range(700)}
+        lines = [event({"id": 0}, {"id": 0, "v": 1, "w": "x", **wide})]
+        lines += [event({"id": i}, {"id": i, "v": "no number" * 500}) for i in range(1, 700)]  # dead letters of 3 MB
+        lines += [event({"id": 1000}, {"id": 1000, "w": "x" * 2000000}), event({"id": 1001}, {"id": 1001, "w": "x" * 900000}), event({"id": 1002}, {"id": 1002})]
+        small.load(lines)
+        same(small.ids(), [0, 1001, 1002])
+        same(small.dead(), ["type_conflict"] * 699 + ["too_large"])
+        want("the first are kept" in small.messages()[-1], small.messages()[-1])
+        out = small.run("dead-letters", "replay", "--code", "too_large", format=None, code=6)
+        want("stays open" in out, out)
+        lines = [event({"id": i}, {"id": i, "v": "no number"}) for i in range(2000, 6000)]
+        small.load(lines, "--set", 'types.policy="null"', "--set", "batch.rows=10000", "--set", "batch.interval=5s")  # as many notes in the history
+        same(len(small.ids()), 4003)
+    finally:
+        small.target.close()
+        server.close()
 
 
 # ---- bombs ----

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Servers go away, refuse and come back: the program waits, puts nothing into the dead letters for it, and goes on by itself. Nothing is lost
-and nothing applied twice."""
+and nothing applied twice. test_outage.py [postgresql|mariadb|mysql] [test_NAME…]"""
 import json
 import os
 import random
 import shutil
 import signal
-import sys
 import tempfile
 import time
 
-from e2e import ALL, Broker, Instance, Postgres, Sqlite, check, main, wait_for
-from servers import OwnBroker, OwnPostgres
+from admin import FULL, admin_of
+from e2e import ALL, TARGETS, Broker, Instance, Sqlite, check, main, wait_for
+from servers import OWN, OwnBroker
 
 
 def envelope(table, op, before=None, after=None):
@@ -57,10 +57,7 @@ ARGS = ["--set", "tables.audit.primary_key=none", "--set", "batch.rows=100", "--
 
 
 def counts(target):
-    tables = target.tables()
-    place = (f'"{target.schema}".' if target.name == "postgresql" else "") + '"%s"'
-    ask = target.query if target.name == "postgresql" else lambda sql: target.connect().execute(sql).fetchall()
-    return {t: ask("SELECT count(*) FROM " + place % t)[0][0] for t in ("items", "audit") if t in tables}
+    return {t: len(target.rows(t)) for t in ("items", "audit") if t in target.tables()}
 
 
 def progress(target):
@@ -68,8 +65,8 @@ def progress(target):
 
 
 def everything(target, data):
-    rows = {r["id"].value: r["v"].value for r in target.rows("items")}
-    want = {str(k) if target.name == "postgresql" else k: str(r["v"]) if target.name == "postgresql" else r["v"] for k, r in data.rows.items()}
+    rows = {int(r["id"].value): int(r["v"].value) for r in target.rows("items")}
+    want = {k: r["v"] for k, r in data.rows.items()}
     check(rows == want, f"items: {len(set(rows.items()) ^ set(want.items()))} differences")
     seqs = sorted(int(r["seq"].value) for r in target.rows("audit"))
     check(seqs == list(range(1, data.seq + 1)), f"audit: {len(seqs)} rows, {len(set(seqs))} different, {data.seq} wanted")
@@ -81,32 +78,30 @@ def everything(target, data):
 class Own:
     """A server of our own and a target in it."""
 
-    def __enter__(self):
-        self.server = OwnPostgres()
-        self.target = Postgres(self.server.url)
-        return self
+    def __init__(self, kind):
+        self.kind = kind
 
-    def reconnect(self):
-        import psycopg2
-        self.target.db = psycopg2.connect(self.server.url)
-        self.target.db.autocommit = True
+    def __enter__(self):
+        self.server = OWN[self.kind]()
+        self.target = TARGETS[self.kind](self.server.url)
+        return self
 
     def __exit__(self, *_):
         self.server.close()
 
 
-def stop_and_start(number, appliers):
+def stop_and_start(kind, is_crash, appliers):
     data = Input().add(6000)
-    with Own() as own:
+    with Own(kind) as own:
         instance = Instance("run", data.path, *own.target.args(), *ARGS, "--set", f"target.appliers={appliers}")
         wait_for("nothing arrives", lambda: progress(own.target) > 500)
         for _ in range(4 if ALL else 2):
-            own.server.stop(number)
+            own.server.stop(*((own.server.crash,) if is_crash else ()))
             data.add(6000)
             time.sleep(1.5)
             check(instance.is_running(), f"it does not wait\n{instance.tail()}")
             own.server.start()
-            own.reconnect()
+            own.target.reconnect()
             before = progress(own.target)
             wait_for(lambda: f"it does not go on\n{instance.tail()}", lambda: progress(own.target) > before + 1000 * appliers)
         wait_for(lambda: f"it does not come to the end\n{instance.tail()}", lambda: progress(own.target) == data.lines * appliers, 60)
@@ -115,16 +110,17 @@ def stop_and_start(number, appliers):
     data.close()
 
 
-def test_the_target_is_stopped_and_started():
-    stop_and_start(signal.SIGINT, 1)
+def test_the_target_is_stopped_and_started(kind):
+    stop_and_start(kind, False, 1)
 
 
-def test_the_target_crashes_under_three_appliers():
-    stop_and_start(signal.SIGQUIT, 3)
+def test_the_target_crashes_under_three_appliers(kind):
+    stop_and_start(kind, True, 3)
 
 
 def test_connections_are_cut_under_load(target):
     """Also in the midst of commits, whose outcome must then be found out."""
+    admin = admin_of(target)
     data = Input(2).add(120000 if ALL else 60000)
     instance = Instance("backfill", data.path, *target.args(), *ARGS, "--set", "target.appliers=2")
     rnd = random.Random(1)
@@ -133,9 +129,7 @@ def test_connections_are_cut_under_load(target):
         time.sleep(rnd.uniform(0, 0.05))
         if cut > 40:
             continue  # enough; it must come to its end, too
-        rows = target.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'millrace%%' AND random() < 0.4 "
-                            "AND state <> 'idle'")
-        cut += len(rows)
+        cut += admin.cut_some()
     instance.expect(0)
     check(cut > 5, f"only {cut} connections were cut")
     everything(target, data)
@@ -146,13 +140,15 @@ def set_back(target, data, args, add, appliers):
     """As a standby that takes over without the last transactions: tables and positions as they were some time ago."""
     instance = Instance("run", *args, *target.args(), *ARGS, "--set", f"target.appliers={appliers}", "--group", f"back{os.getpid()}")
     wait_for("nothing arrives", lambda: progress(target) == data.lines * appliers)
-    tables = (f'"{target.schema}".items', f'"{target.schema}".audit', f'"{target.schema}_c".position')
-    for k, table in enumerate(tables):
-        target.execute(f'CREATE TABLE "{target.schema}_c".kept{k} AS SELECT * FROM {table}')
+    admin = admin_of(target)
+    schema = f'"{target.schema}"'
+    tables = (f"{schema}.items", f"{schema}.audit", f'"{target.schema}_c".{admin.position}')
+    kept = [(table, f'"{target.schema}_c".kept{k}') for k, table in enumerate(tables)]
+    for table, copy in kept:
+        target.execute(f"CREATE TABLE {copy} AS SELECT * FROM {table}")
     add(1000)
     wait_for(lambda: f"it does not go on\n{instance.tail()}", lambda: progress(target) == data.lines * appliers)
-    target.execute("BEGIN; " + "; ".join(f'DELETE FROM {table}; INSERT INTO {table} SELECT * FROM "{target.schema}_c".kept{k}'
-                                         for k, table in enumerate(tables)) + "; COMMIT")
+    admin.put_back(kept)
     add(1000)
     wait_for(lambda: f"it does not read again\n{instance.tail()}", lambda: progress(target) == data.lines * appliers)
     check("has lost transactions" in instance.log, "it says nothing of it")
@@ -198,69 +194,34 @@ def while_it_waits(target, data, refuse, allow, words, appliers=1, more=()):
 
 
 def test_a_full_disk_is_waited_for(target):
-    """The state that a full disk gives, raised by a trigger."""
-    place = f'"{target.schema}"'
-    def refuse():
-        target.execute(f"CREATE FUNCTION {place}.full_disk() RETURNS trigger LANGUAGE plpgsql AS "
-                       "$$BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END$$")
-        target.execute(f"CREATE TRIGGER full_disk BEFORE INSERT ON {place}.audit EXECUTE FUNCTION {place}.full_disk()")
-    while_it_waits(target, Input(3).add(500), refuse, lambda: target.execute(f"DROP TRIGGER full_disk ON {place}.audit"), "No space left on device")
+    admin = admin_of(target)
+    while_it_waits(target, Input(3).add(500), lambda: admin.fill_disk("audit"), lambda: admin.free_disk("audit"), FULL)
 
 
 def test_a_missing_right_is_waited_for(target):
-    """The program works under a role of its own, which loses a right."""
-    role = f"loader{os.getpid()}"
-    place = f'"{target.schema}"'
-    target.execute(f"CREATE ROLE {role} LOGIN")
-    try:
-        target.execute(f"GRANT CREATE ON DATABASE postgres TO {role}")
-        target.args = lambda: ["--to", target.url.replace("millrace@", role + "@"), "--set", f"target.schema={target.schema}", "--set",
-                               f"target.control_schema={target.schema}_c"]
-        while_it_waits(target, Input(4).add(500), lambda: target.execute(f"REVOKE INSERT ON {place}.audit FROM {role}"),
-                       lambda: target.execute(f"GRANT INSERT ON {place}.audit TO {role}"), "permission denied")
-    finally:
-        target.execute(f"DROP OWNED BY {role} CASCADE")
-        target.execute(f"DROP ROLE {role}")
+    """The program works under a user of its own, who loses a right."""
+    admin = admin_of(target)
+    with admin.loader() as role:
+        while_it_waits(target, Input(4).add(500), lambda: admin.may_insert(role, "audit", False), lambda: admin.may_insert(role, "audit", True),
+                       admin.denied)
 
 
-def test_a_read_only_standby_is_waited_for():
+def test_a_read_only_standby_is_waited_for(kind):
     """What an address that moves with the primary shows for a while: a server that answers, and takes nothing."""
-    with Own() as own:
+    with Own(kind) as own, admin_of(own.target).loader():
         def demote():
-            own.server.stop()
-            own.server.make_standby()
-            own.server.start()
-            own.reconnect()
-        while_it_waits(own.target, Input(5).add(500), demote, lambda: own.target.execute("SELECT pg_promote()"), "during recovery")
-
-
-class Lock:
-    """A lock on a table in a session of its own."""
-
-    def __init__(self, target, table, mode="ACCESS EXCLUSIVE"):
-        import psycopg2
-        self.db = psycopg2.connect(target.url)
-        with self.db.cursor() as cur:
-            cur.execute(f'LOCK TABLE "{target.schema}"."{table}" IN {mode} MODE')
-
-    def end(self):
-        self.db.rollback()
-        self.db.close()
-
-
-def waits_for_a_lock(target):
-    """Does a statement on this test's own schemas wait? Other tests use the server at the same time."""
-    return target.query("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'millrace%%' AND wait_event_type = 'Lock' "
-                        "AND strpos(query, %s) > 0", (target.schema,))[0][0] > 0
+            own.server.make_read_only()
+            own.target.reconnect()
+        while_it_waits(own.target, Input(5).add(500), demote, lambda: own.server.make_writable(own.target), own.server.read_only)
 
 
 def test_a_lock_on_a_table_is_waited_for(target):
-    data = Input(6).add(500)
+    admin, data = admin_of(target), Input(6).add(500)
     instance = Instance("run", data.path, *target.args(), *ARGS)
     wait_for("nothing arrives", lambda: progress(target) >= data.lines)
-    lock = Lock(target, "items")
+    lock = admin.lock("items")
     data.add(2000)
-    wait_for("it does not come to the lock", lambda: waits_for_a_lock(target))
+    wait_for("it does not come to the lock", admin.waits_for_a_lock)
     time.sleep(1.5)
     check(instance.is_running(), f"it does not wait\n{instance.tail()}")
     lock.end()
@@ -272,38 +233,36 @@ def test_a_lock_on_a_table_is_waited_for(target):
 
 def test_an_alter_gives_way_to_a_lock_and_is_tried_again(target):
     """It must not queue up behind a long lock and make everybody else wait behind itself."""
-    data = Input(7).add(500)
+    admin, data = admin_of(target), Input(7).add(500)
     instance = Instance("run", data.path, *target.args(), *ARGS, "--set", "target.lock_timeout=200ms")
     wait_for("nothing arrives", lambda: progress(target) >= data.lines)
-    lock = Lock(target, "items", "ROW EXCLUSIVE") # rows go past it, an ALTER does not
+    lock = admin.lock_for_alters("items")
     with open(data.path, "a", encoding="utf-8") as f:
         row = {"id": 900, "v": 1, "later": "x"}
         f.write(json.dumps({"topic": "s.shop.items", "key": {"id": 900}, "value": envelope("items", "c", after=row)}) + "\n")
     data.lines += 1
-    instance.expect_log("lock timeout")
+    instance.expect_log(admin.lock_timeout)
     time.sleep(1)
     lock.end()
     wait_for(lambda: f"it does not go on\n{instance.tail()}", lambda: progress(target) == data.lines)
     instance.stop()
-    check([r["later"].value for r in target.rows("items") if r["id"].value == "900"] == ["x"], "the new column is not filled")
+    check([r["later"].value for r in target.rows("items") if int(r["id"].value) == 900] == ["x"], "the new column is not filled")
     check(not target.control("dead_letter", "id"), "there are dead letters")
     data.close()
 
 
 def test_a_deadlock_is_tried_again_at_once(target):
-    data = Input(8).add(500)
+    admin, data = admin_of(target), Input(8).add(500)
     instance = Instance("run", data.path, *target.args(), *ARGS)
     wait_for("nothing arrives", lambda: progress(target) >= data.lines)
     for _ in range(3):
-        # Ours is patient, so that the program's session is the one to find the deadlock and to be rolled back. Which table it takes first is its
+        # Ours is not the one whose transaction is rolled back. Which table it takes first is its
         # own matter: one lock is tried after the other.
         for first, second in (("items", "audit"), ("audit", "items")):
-            lock = Lock(target, second)
+            lock = admin.lock_rows(second)
             data.add(200)
-            wait_for("it does not come to the lock", lambda: waits_for_a_lock(target))
-            with lock.db.cursor() as cur:
-                cur.execute("SET deadlock_timeout TO '20s'")
-                cur.execute(f'LOCK TABLE "{target.schema}"."{first}" IN ACCESS EXCLUSIVE MODE')
+            wait_for("it does not come to the lock", admin.waits_for_a_lock)
+            lock.run(admin.lock_rows_of(first))
             lock.end()
             wait_for(lambda: f"it does not go on\n{instance.tail()}", lambda: progress(target) == data.lines)
     instance.stop()

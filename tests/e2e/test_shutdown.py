@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Starting, stopping and refusing: signals and their deadlines, going on where it stopped, starting over, positions that are gone, and what each
-exit code stands for."""
+exit code stands for. test_shutdown.py [postgresql|mariadb|mysql] [test_NAME…]"""
 import json
 import os
 import re
@@ -11,9 +11,9 @@ import threading
 import time
 from datetime import datetime, timezone
 
-from e2e import Broker, Instance, check, main, millrace, wait_for
-from servers import OwnPostgres
-from harness import Postgres
+from admin import admin_of
+from e2e import TARGETS, Broker, Instance, check, main, millrace, wait_for
+from servers import OWN
 
 DEADLINE = ["--set", "shutdown.timeout=4s"]
 
@@ -88,9 +88,9 @@ def test_a_signal_ends_a_run_on_kafka(target):
     ends_within(instance, signal.SIGTERM, 5)
 
 
-def test_a_signal_is_heard_while_the_target_is_down():
-    server = OwnPostgres()
-    target = Postgres(server.url)
+def test_a_signal_is_heard_while_the_target_is_down(kind):
+    server = OWN[kind]()
+    target = TARGETS[kind](server.url)
     with Folder() as folder:
         path = folder.write("in.jsonl", rows(100))
         instances = [Instance("run", path, *target.args(), *DEADLINE, "--set", f"pipeline=p{k}") for k in range(2)]
@@ -104,40 +104,19 @@ def test_a_signal_is_heard_while_the_target_is_down():
         third = Instance("run", path, *target.args(), *DEADLINE)
         time.sleep(0.7)
         ends_within(third, signal.SIGTERM, 3)
-        server.start()
-        target = Postgres(server.url)
     server.close()
-
-
-class Held:
-    """A transaction of somebody else that holds something."""
-
-    def __init__(self, target, sql):
-        import psycopg2
-        self.db = psycopg2.connect(target.url)
-        self.cur = self.db.cursor()
-        self.cur.execute(sql)
-
-    def end(self):
-        self.db.rollback()
-        self.db.close()
-
-
-def waits_for_a_lock(target):
-    """Does a statement on this test's own schemas wait? Other tests use the server at the same time."""
-    return target.query("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'millrace%%' AND wait_event_type = 'Lock' "
-                        "AND strpos(query, %s) > 0", (target.schema,))[0][0] > 0
 
 
 def test_a_signal_is_heard_while_a_lock_holds_up_the_batch(target):
     """It ends in time, without what the lock holds up; the next start brings it."""
+    admin = admin_of(target)
     with Folder() as folder:
         path = folder.write("in.jsonl", rows(100))
         instance = Instance("run", path, *target.args(), *DEADLINE, "--set", "batch.rows=50")
         wait_for("nothing arrives", lambda: progress(target) == 100)
-        held = Held(target, f'LOCK TABLE "{target.schema}".items IN ACCESS EXCLUSIVE MODE')
+        held = admin.lock("items")
         folder.write("in.jsonl", rows(400, 100), mode="a")
-        wait_for("it does not come to the lock", lambda: waits_for_a_lock(target))
+        wait_for("it does not come to the lock", admin.waits_for_a_lock)
         ends_within(instance, signal.SIGTERM, 8)
         held.end()
         millrace("backfill", path, *target.args())
@@ -146,12 +125,13 @@ def test_a_signal_is_heard_while_a_lock_holds_up_the_batch(target):
 
 def test_a_signal_is_heard_while_somebody_holds_the_position(target):
     """A former owner that sleeps in the midst of its transaction."""
+    admin = admin_of(target)
     with Folder() as folder:
         path = folder.write("in.jsonl", rows(100))
         millrace("backfill", path, *target.args())
-        held = Held(target, f'SELECT * FROM "{target.schema}_c".position FOR UPDATE')
+        held = admin.hold_positions()
         instance = Instance("run", path, *target.args(), *DEADLINE)
-        wait_for("it does not come to the lock", lambda: waits_for_a_lock(target))
+        wait_for("it does not come to the lock", admin.waits_for_a_lock)
         try:
             ends_within(instance, signal.SIGTERM, 8)
         finally:
@@ -310,7 +290,7 @@ def test_start_latest_and_start_at_a_time(target):
     common = [*broker.source(topic), *target.args(), "--set", "tables.log.primary_key=none"]
     millrace("backfill", *common, "--group", topic + "t", "--set", f"source.kafka.start={between}")
     check(ids(target, "log") == list(range(100, 150)), "it did not begin at the time")
-    target.execute(f'TRUNCATE "{target.schema}".log')
+    target.execute(f'TRUNCATE TABLE "{target.schema}".log')
 
     millrace("backfill", *common, "--group", topic + "l", "--set", "source.kafka.start=latest")
     check(not ids(target, "log"), "it did not begin at the end")
@@ -410,24 +390,23 @@ def test_exit_codes_of_what_cannot_be_done(target):
         expect_exit(3, "run", path, "--set", "batch.rows=many")
         expect_exit(3, "backfill", os.path.join(folder.dir, "absent.jsonl"), *target.args())
         short = ["--set", "target.connect_timeout=1s"]
-        expect_exit(5, "backfill", path, "--to", f"postgresql://nobody@/none?host={folder.dir}", *short)
+        nowhere = f"postgresql://nobody@/none?host={folder.dir}" if target.name == "postgresql" else f"mysql://nobody@/none?socket={folder.dir}/s"
+        expect_exit(5, "backfill", path, "--to", nowhere, *short)
         for command in ("run", "backfill"):
             expect_exit(4, command, "--from", "kafka://127.0.0.1:9/shop.items", *target.args(), *short)
         broker = Broker()
         expect_exit(3, "backfill", *broker.source(f"absent{os.getpid()}"), *target.args(), words=["there is no topic"])
 
 
-def test_the_target_may_come_late():
+def test_the_target_may_come_late(kind):
     """The first connection is tried for a while."""
-    server = OwnPostgres()
-    target = Postgres(server.url)
-    target.db.close()
+    server = OWN[kind]()
+    target = TARGETS[kind](server.url)
     server.stop()
     threading.Timer(2, server.start).start()
     with Folder() as folder:
         path = folder.write("in.jsonl", rows(10))
         millrace("backfill", path, *target.args())
-    target = Postgres(server.url)
     server.close()
 
 

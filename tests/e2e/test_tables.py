@@ -5,6 +5,7 @@ Keys, deletes, policies, evolving, names, metadata columns, tables that were the
 the tables. Batches of one and of all must give the same, so every load is done both ways."""
 import json
 import os
+import re
 import sys
 import tempfile
 import traceback
@@ -306,6 +307,59 @@ def test_a_table_without_a_matching_key_is_refused_with_the_remedy(run):
     run.target.execute(f'CREATE TABLE {qualified(run, "t")} (id bigint, v text)')
     run.load([create("t", {"id": 1, "v": "a"})], expect=3, reject="hint:")
     same(run.table("t"), [])
+
+
+def hint(done):
+    """The statement that a refusal asks for."""
+    return re.search(r"run: (ALTER TABLE [^\"\n]*)", done.stderr)[1]
+
+
+def test_a_text_key_that_would_merge_rows_is_refused_with_the_remedy(run):
+    if run.target.name not in ("mariadb", "mysql"):
+        return
+    keys = ["a", "A", "á", "a ", "ss", "ß"]
+    rows = [create("t", {"k": k, "l": k, "v": i}, ("k", "l")) for i, k in enumerate(keys)]
+    run.load([create("warm", {"id": 1})])
+    run.target.execute(f'CREATE TABLE {qualified(run, "t")} (k varchar(20), l varchar(30), v bigint, w varchar(5), PRIMARY KEY (k, l)) COLLATE utf8mb4_general_ci')
+    done = run.load(rows, expect=3, reject="takes texts for equal that differ")
+    same(run.table("t"), [])
+    run.target.execute(hint(done))
+    run.load(rows)
+    same(sorted(r["k"] for r in run.table("t")), sorted(keys))
+    # A table of numbers has nothing to merge, whatever its collation.
+    run.target.execute(f'CREATE TABLE {qualified(run, "n")} (id varchar(20) PRIMARY KEY, v text) COLLATE utf8mb4_general_ci')
+    run.load([create("n", {"id": 1, "v": "a"}), update("n", None, {"id": 1, "v": "b"})])
+    same(run.table("n"), [{"id": "1", "v": "b"}])
+
+
+def test_a_unique_index_that_merges_texts_refuses_the_row_and_changes_no_other(run):
+    if run.target.name not in ("mariadb", "mysql"):
+        return
+    run.load([create("warm", {"id": 1})])
+    run.target.execute(f'CREATE TABLE {qualified(run, "t")} (id bigint PRIMARY KEY, u varchar(20), UNIQUE (u)) COLLATE utf8mb4_general_ci')
+    run.load([create("t", {"id": 1, "u": "a"}), create("t", {"id": 2, "u": "A"}), create("t", {"id": 3, "u": "b"}),
+              update("t", None, {"id": 1, "u": "A "}), update("t", None, {"id": 3, "u": "B"})])
+    same(run.table("t"), [{"id": "1", "u": "A "}, {"id": "3", "u": "B"}])
+    same([code for code, _ in run.dead()], ["constraint"])
+
+
+def test_a_table_without_transactions_is_refused_with_the_remedy(run):
+    if run.target.name not in ("mariadb", "mysql"):
+        return
+    run.load([create("warm", {"id": 1}), create("t", {"id": 1})])
+    run.target.execute(f'ALTER TABLE {qualified(run, "t")} ENGINE=MyISAM')
+    done = run.load([create("t", {"id": 2})], expect=3, reject="no transactions")
+    same(run.table("t"), [{"id": "1"}])
+    found = millrace("check", os.path.join(run.work.name, "load2.jsonl"), *run.target.args(), check=False)
+    same(found.returncode, 3)
+    if "ENGINE=InnoDB" not in found.stdout:
+        raise Failure(found.stdout)
+    plan = millrace("plan", os.path.join(run.work.name, "load2.jsonl"), *run.target.args(), check=False)
+    if plan.returncode != 3 or "ENGINE=InnoDB" not in plan.stdout + plan.stderr:
+        raise Failure(f"{plan.returncode}\n{plan.stdout}{plan.stderr}")
+    run.target.execute(hint(done))
+    run.load([create("t", {"id": 2})])
+    same(run.table("t"), [{"id": "1"}, {"id": "2"}])
 
 
 def test_two_rows_exchange_a_unique_value(run):

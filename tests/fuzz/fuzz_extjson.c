@@ -57,10 +57,19 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     struct mr_arena *ar = mr_arena_create(0);
     struct mr_str text = mr_str_of((const char *)data, size);
 
-    for (int flatten = 0; flatten < 2; flatten++) {
+    static char everything[] = "*";
+    struct mr_table_rule rule = {.pattern = everything, .key_mode = MR_KEY_RECORD_TEXT};
+    for (int way = 0; way < 4; way++) { /* flattened or not; names as they are or adjusted, and rows completed by their key's _id */
         struct mr_json_limits limits = {.max_depth = 60, .max_bytes = 1 << 22};
         struct run run = {.reader = mr_json_reader_create(&limits)};
-        struct mr_config cfg = {.flatten_struct = flatten, .max_depth = 40, .max_message_bytes = 1 << 20};
+        struct mr_config cfg = {.flatten_struct = way & 1, .max_depth = 40, .max_message_bytes = 1 << 20};
+        if (way & 2) {
+            cfg.field_names = MR_NAMES_AVRO;
+            cfg.rewrite_with_id = true;
+            cfg.unwrap_delete = MR_DELETE_SOFT;
+            cfg.tables = &rule;
+            cfg.table_count = 1;
+        }
         struct mr_debezium_mongodb *mg = mr_debezium_mongodb_create(&cfg);
 
         as_part(&run, mg, "{\"after\":", text, ",\"op\":\"c\"}", ar);

@@ -74,8 +74,9 @@ static void test_the_catalog_is_read(void **state)
     assert_int_equal(now.column_count, 6);
     assert_int_equal(now.key_count, 2);
     assert_true(mr_str_eq_z(now.key[0], "b") && mr_str_eq_z(now.key[1], "a"));
-    assert_int_equal(now.unique_count, 1);
+    assert_int_equal(now.unique_count, 2);
     assert_int_equal(now.unique_set_sizes[0], 2);
+    assert_int_equal(now.unique_set_sizes[1], 0); /* a prefix: no key */
     assert_true(now.columns[3].generated);
     assert_true(now.columns[4].has_default && !now.columns[4].nullable && !now.columns[4].generated);
     assert_true(now.columns[5].nullable && !now.columns[5].has_default);
@@ -86,6 +87,52 @@ static void test_the_catalog_is_read(void **state)
     sql("CREATE VIEW s.v AS SELECT 1 AS a");
     struct mr_error err = {0};
     assert_int_equal(sink->ops->describe_table(sink, MR_STR("s"), MR_STR("v"), ar, &now, &err), MR_E_CONFIG);
+}
+
+static bool tells_apart(const char *type)
+{
+    struct mr_catalog_table now;
+    sql("DROP TABLE IF EXISTS s.t");
+    sql(text_of("CREATE TABLE s.t (a %s) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci", type));
+    OK(sink->ops->describe_table(sink, MR_STR("s"), MR_STR("t"), ar, &now, e));
+    return now.columns[0].tell_apart.len == 0;
+}
+
+static void test_collations_under_which_texts_that_differ_are_equal_are_known(void **state)
+{
+    static const char *const apart[] = {"bigint", "varbinary(10)", "date"};
+    static const char *const merging[] = {"varchar(10)", "text", "enum('a')", "varchar(10) COLLATE utf8mb4_bin", "varchar(10) COLLATE utf8mb4_unicode_ci",
+                                          "varchar(10) CHARACTER SET latin1 COLLATE latin1_bin"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(apart) / sizeof(apart[0]); i++)
+        assert_true(tells_apart(apart[i]));
+    for (size_t i = 0; i < sizeof(merging) / sizeof(merging[0]); i++)
+        assert_false(tells_apart(merging[i]));
+    assert_true(tells_apart(is_mariadb() ? "varchar(10) COLLATE utf8mb4_nopad_bin" : "varchar(10) COLLATE utf8mb4_0900_bin"));
+    assert_false(tells_apart(is_mariadb() ? "varchar(10) COLLATE utf8mb4_general_nopad_ci" : "varchar(10) COLLATE utf8mb4_0900_as_cs"));
+    struct mr_catalog_table now;
+    sql("CREATE TABLE s.n (a varchar(9) NOT NULL, b bigint) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin");
+    OK(sink->ops->describe_table(sink, MR_STR("s"), MR_STR("n"), ar, &now, e));
+    sql(text_of("ALTER TABLE s.n %.*s", MR_STR_FMT(now.columns[0].tell_apart)));
+    OK(sink->ops->describe_table(sink, MR_STR("s"), MR_STR("n"), ar, &now, e));
+    assert_int_equal(now.columns[0].tell_apart.len, 0);
+    assert_false(now.columns[0].nullable);
+}
+
+static void test_engines_without_transactions_are_known(void **state)
+{
+    static const char *const engines[] = {"MyISAM", "MEMORY", "Aria"};
+    (void)state;
+    for (size_t i = 0; i < (is_mariadb() ? 3u : 2u); i++) {
+        struct mr_catalog_table now;
+        sql("DROP TABLE IF EXISTS s.t");
+        sql(text_of("CREATE TABLE s.t (a bigint) ENGINE=%s", engines[i]));
+        OK(sink->ops->describe_table(sink, MR_STR("s"), MR_STR("t"), ar, &now, e));
+        assert_true(now.exists && mr_str_find(now.unfit, engines[i][0]) >= 0);
+        sql(text_of("ALTER TABLE s.t %.*s", MR_STR_FMT(now.remedy)));
+        OK(sink->ops->describe_table(sink, MR_STR("s"), MR_STR("t"), ar, &now, e));
+        assert_int_equal(now.unfit.len, 0);
+    }
 }
 
 static void test_names_may_hold_what_separates_statements(void **state)
@@ -448,6 +495,8 @@ int main(void)
         TEST(test_every_type_is_made_and_recognised),
         TEST(test_making_what_is_there_changes_nothing),
         TEST(test_the_catalog_is_read),
+        TEST(test_collations_under_which_texts_that_differ_are_equal_are_known),
+        TEST(test_engines_without_transactions_are_known),
         TEST(test_names_may_hold_what_separates_statements),
         TEST(test_a_table_may_have_very_many_columns),
         TEST(test_columns_are_added),

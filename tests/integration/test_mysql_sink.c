@@ -97,11 +97,12 @@ static void assert_refused(struct rows *rows, const char *code, const char *mess
 static void test_what_a_column_would_change_is_refused(void **state)
 {
     (void)state;
-    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, dt datetime(3), de decimal(5,2), ch char(5), bi binary(3), fl float, ti time)");
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, dt datetime(3), de decimal(5,2), ch char(5), bi binary(3), fl float, ti time, ye year)");
     struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"dt", MR_TYPE(MR_T_TIMESTAMP)}, {"de", MR_TYPE_DECIMAL(5, 2)},
                                  {"ch", MR_TYPE(MR_T_TEXT)}, {"bi", MR_TYPE(MR_T_BYTES)}, {"fl", MR_TYPE(MR_T_FLOAT32)},
-                                 {"ti", MR_TYPE(MR_T_DURATION)});
-    struct mr_value fine[] = {INT(1), TIME(MR_V_TIMESTAMP, 1000), NUM("1.50"), TEXT("a"), BYTES("abc"), FLOAT(0.5), TIME(MR_V_DURATION, MR_US_PER_SEC)};
+                                 {"ti", MR_TYPE(MR_T_DURATION)}, {"ye", MR_TYPE(MR_T_INT16)});
+    struct mr_value fine[] = {INT(1), TIME(MR_V_TIMESTAMP, 1000), NUM("1.50"), TEXT("a"), BYTES("abc"), FLOAT(0.5), TIME(MR_V_DURATION, MR_US_PER_SEC),
+                              INT(1999)};
     static const struct {
         size_t column;
         struct mr_value v;
@@ -114,9 +115,10 @@ static void test_what_a_column_would_change_is_refused(void **state)
         {4, {.tag = MR_V_BYTES, .len = 2, .ptr = "ab"}, "zeros"},
         {5, {.tag = MR_V_FLOAT, .f = 0.1}, "FLOAT"},
         {6, {.tag = MR_V_DURATION, .i = 1}, "rounded"},
+        {7, {.tag = MR_V_INT, .i = 1}, "YEAR"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct mr_value cells[7];
+        struct mr_value cells[8];
         memcpy(cells, fine, sizeof(cells));
         cells[bad[i].column] = bad[i].v;
         struct rows *rows = rows_of(tbl);
@@ -309,6 +311,21 @@ static void test_rows_without_a_key_are_matched_by_their_content(void **state)
     add_match(rows, MR_ROW_DELETE_MATCH, nothing, nothing);
     apply(rows);
     assert_string_equal(rows_text("SELECT a FROM s.t ORDER BY a"), "1\n3\n10\n");
+}
+
+static void test_rows_without_a_key_are_matched_by_every_character(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (t varchar(10)) CHARACTER SET latin1 COLLATE latin1_swedish_ci");
+    sql("INSERT INTO s.t VALUES ('A'), ('a '), ('\xc3\xa1'), ('a')");
+    struct mr_table *tbl = TABLE("t", {"t", MR_TYPE(MR_T_TEXT)});
+    struct rows *rows = rows_of(tbl);
+    rows->batch.ordered = true;
+    struct mr_value plain[] = {TEXT("a")}, accent[] = {TEXT("\xc3\xa1")}, other[] = {TEXT("b")};
+    add_match(rows, MR_ROW_DELETE_MATCH, plain, plain);
+    add_match(rows, MR_ROW_UPDATE_MATCH, other, accent);
+    apply(rows);
+    assert_string_equal(rows_text("SELECT CONCAT('[', t, ']') FROM s.t ORDER BY HEX(t)"), "[A]\n[a ]\n[b]\n");
 }
 
 /* ---- Other unique indexes ---- */
@@ -717,6 +734,7 @@ int main(void)
         TEST(test_zero_is_a_key_like_any_other),
         TEST(test_an_existing_row_is_reported_and_stays),
         TEST(test_rows_without_a_key_are_matched_by_their_content),
+        TEST(test_rows_without_a_key_are_matched_by_every_character),
         TEST(test_two_rows_exchange_a_unique_value),
         TEST(test_a_taken_unique_value_refuses_the_row_and_changes_no_other),
         TEST(test_rows_that_are_referenced_are_never_deleted_to_come_back),

@@ -26,6 +26,8 @@ def kind_of(source_type):
         return "geometry"
     if word in ("decimal", "numeric"):
         return "decimal"
+    if word == "duration":
+        return word
     if word in ("datetime", "timestamp", "date", "time", "json", "vector", "float", "double", "bit", "uuid"):
         return word
     if word == "boolean":
@@ -51,6 +53,8 @@ def source_value(source_type, text):
     kind = kind_of(source_type)
     if kind in ("int", "bit"):
         return int(text)
+    if kind == "duration": # Protobuf's, as a document
+        return (json.loads(text)["seconds"] * 10**9 + json.loads(text)["nanos"]) // 1000
     if kind == "decimal":
         return to_decimal(text)
     if kind == "float":
@@ -60,6 +64,8 @@ def source_value(source_type, text):
     if kind == "bytes":
         return bytes.fromhex(text)
     if kind in ("date", "datetime", "timestamp"):
+        if re.match(r"\d{4}-(00-\d\d|\d\d-00)", text):  # no date; what the stream has instead is null, or stands under `lost`
+            return None
         us = parse_instant(text)
         return us if us is not None else ("no date", text)
     if kind == "time":
@@ -120,10 +126,10 @@ def target_value(source_type, cell, encoding):
         return float(text)
     if kind == "bytes":
         return bytes_of(cell, encoding)
-    if kind in ("date", "datetime", "timestamp", "time"):
+    if kind in ("date", "datetime", "timestamp", "time", "duration"):
         if re.fullmatch(r"-?\d+", text):
             return undisguise_int(kind, source_type, int(text))
-        return parse_time(text) if kind == "time" else parse_instant(text)
+        return parse_time(text) if kind in ("time", "duration") else parse_instant(text)
     if kind == "json":
         return float_json(text)
     if kind == "vector":

@@ -76,7 +76,7 @@ make_certificates() {
 write_init() {
     cat >"$1" <<SQL
 CREATE DATABASE IF NOT EXISTS test CHARACTER SET utf8mb4;
-CREATE USER '$user'@'%' IDENTIFIED BY '$password';
+CREATE USER IF NOT EXISTS '$user'@'%' IDENTIFIED BY '$password';
 GRANT ALL ON *.* TO '$user'@'%' WITH GRANT OPTION;
 SQL
 }

@@ -32,7 +32,7 @@ struct helper {
 
 static inline struct mr_config helper_config(const char *format_z)
 {
-    static char delimiter[] = "_", nothing[] = "", prefix[] = "__",
+    static char delimiter[] = "_", nothing[] = "", prefix[] = "__", zone[] = "UTC",
                 placeholder[] = "__debezium_unavailable_value";
     static char formats[4][16];
     static unsigned turn;
@@ -44,6 +44,7 @@ static inline struct mr_config helper_config(const char *format_z)
         .flatten_delimiter = delimiter,
         .add_fields = nothing,
         .add_fields_prefix = prefix,
+        .source_time_zone = zone,
         .unavailable_placeholder = placeholder,
         .max_depth = 100,
         .max_message_bytes = 64u << 20,

@@ -204,6 +204,45 @@ static void test_a_unique_index_over_exactly_the_key_will_do(void **state)
     assert_int_equal(diff(false), MR_OK);
 }
 
+static void test_an_index_that_is_no_key_will_not_do(void **state)
+{
+    struct mr_str *sets[] = {NULL};
+    size_t sizes[] = {0};
+
+    (void)state;
+    now.key_count = 0;
+    now.unique_sets = sets;
+    now.unique_set_sizes = sizes;
+    now.unique_count = 1;
+    assert_int_equal(diff(false), MR_E_CONFIG);
+}
+
+static void test_a_key_column_that_merges_texts_is_refused_with_the_statement(void **state)
+{
+    (void)state;
+    want_columns[0].type = now_columns[0].type = MR_TYPE(MR_T_TEXT);
+    now_columns[0].native = MR_STR("text");
+    assert_int_equal(diff(true), MR_OK);
+    now_columns[0].tell_apart = MR_STR("MODIFY id");
+    assert_int_equal(diff(true), MR_E_CONFIG);
+    assert_string_equal(err.hint, "run: ALTER TABLE \"shop\".\"orders\" MODIFY id");
+    want_columns[0].type = MR_TYPE(MR_T_INT64); /* whose texts differ for every collation */
+    assert_int_equal(diff(true), MR_OK);
+    want_columns[0].type = MR_TYPE(MR_T_TEXT);
+    want.key_count = now.key_count = 0; /* no key, nothing to merge */
+    assert_int_equal(diff(true), MR_OK);
+}
+
+static void test_a_table_that_is_unfit_is_refused_with_the_remedy(void **state)
+{
+    (void)state;
+    now.unfit = MR_STR("is kept by somebody else");
+    now.remedy = MR_STR("ENGINE=Ours");
+    assert_int_equal(diff(true), MR_E_CONFIG);
+    assert_string_equal(err.message, "table \"orders\" is kept by somebody else");
+    assert_string_equal(err.hint, "run: ALTER TABLE \"shop\".\"orders\" ENGINE=Ours");
+}
+
 static void test_a_generated_column_of_our_name_is_refused(void **state)
 {
     (void)state;
@@ -275,6 +314,9 @@ int main(void)
         CASE(test_a_lost_key_is_dropped_from_our_own_table_only),
         CASE(test_a_foreign_table_without_the_key_is_refused_with_the_statement),
         CASE(test_a_unique_index_over_exactly_the_key_will_do),
+        CASE(test_an_index_that_is_no_key_will_not_do),
+        CASE(test_a_key_column_that_merges_texts_is_refused_with_the_statement),
+        CASE(test_a_table_that_is_unfit_is_refused_with_the_remedy),
         CASE(test_a_generated_column_of_our_name_is_refused),
         CASE(test_more_columns_than_the_target_allows_are_data),
         CASE(test_evolve_says_which_steps_are_allowed),

@@ -125,6 +125,33 @@ static void test_mistakes_in_the_list_are_configuration_errors(void **state)
     assert_bad("op,ts_ms:op", "two columns");
 }
 
+static void test_a_column_of_the_marks_name_is_refused_where_deletes_set_it(void **state)
+{
+    (void)state;
+    struct helper *h = helper_adding("debezium", "op:deleted", "__");
+    helper_start(h); /* nothing sets it */
+    mr_decoder_set_destroy(h->set);
+    h->set = NULL;
+    h->cfg.unwrap_delete = MR_DELETE_SOFT;
+    assert_int_equal(mr_decoder_set_create(&h->cfg, &h->set, &h->err), MR_E_CONFIG);
+    assert_string_equal(h->err.message, "unwrap.add.fields makes a column \"__deleted\", which deletes have already");
+    helper_free(h);
+}
+
+static void test_added_columns_keep_their_names_where_fields_are_adjusted(void **state)
+{
+    (void)state;
+    struct helper *h = helper_adding("debezium", "op,source.db:a-b", "__");
+    h->cfg.field_names = MR_NAMES_AVRO_UNICODE;
+    helper_start(h);
+    assert_int_equal(helper_decode(h, T, NULL, "{\"before\":null,\"after\":{\"__op\":\"mine\"},\"source\":{\"connector\":\"mysql\","
+                                               "\"db\":\"d\",\"table\":\"t\"},\"op\":\"c\"}"),
+                     MR_OK);
+    assert_non_null(strstr(mr_buf_z(&h->out), "after(__op='mine')"));
+    assert_non_null(strstr(mr_buf_z(&h->out), "meta(\\__op='c':text! \\__a-b='d')"));
+    helper_free(h);
+}
+
 static void test_mongodb_rows_get_them_too(void **state)
 {
     (void)state;
@@ -150,6 +177,8 @@ int main(void)
         cmocka_unit_test(test_other_formats_add_what_they_know),
         cmocka_unit_test(test_tombstones_of_envelopes_carry_the_op_of_a_delete),
         cmocka_unit_test(test_mistakes_in_the_list_are_configuration_errors),
+        cmocka_unit_test(test_a_column_of_the_marks_name_is_refused_where_deletes_set_it),
+        cmocka_unit_test(test_added_columns_keep_their_names_where_fields_are_adjusted),
         cmocka_unit_test(test_mongodb_rows_get_them_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,6 +112,22 @@ static void test_an_integer_beyond_two_to_the_53_turns_a_float_column_into_a_dec
     type_is("b", "decimal");
 }
 
+static void test_the_first_number_that_no_double_holds_changes_a_decimal_that_is_one(void **state)
+{
+    (void)state;
+    dialect.keeps_doubles = true;
+    start("");
+    row(field("a", number("0.5")));
+    mr_table_unref(mr_tracker_publish(tk));
+    row(field("a", number("0.25")));
+    assert_false(mr_tracker_changed(tk));
+    row(field("a", number("0.1234567890123456789")));
+    assert_true(mr_tracker_changed(tk));
+    mr_table_unref(mr_tracker_publish(tk));
+    row(field("a", number("0.1234567890123456788")));
+    assert_false(mr_tracker_changed(tk)); /* once is enough */
+}
+
 static void test_a_column_that_held_nan_stays_a_float(void **state)
 {
     (void)state;
@@ -584,6 +600,7 @@ int main(void)
         CASE(test_a_lossless_join_widens_and_tells_where),
         CASE(test_a_whole_float_leaves_an_integer_column_as_it_is),
         CASE(test_an_integer_beyond_two_to_the_53_turns_a_float_column_into_a_decimal),
+        CASE(test_the_first_number_that_no_double_holds_changes_a_decimal_that_is_one),
         CASE(test_a_column_that_held_nan_stays_a_float),
         CASE(test_a_time_outside_the_day_makes_a_duration),
         CASE(test_a_value_beyond_its_declared_integer_widens_it),

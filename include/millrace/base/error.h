@@ -91,6 +91,10 @@ const char *mr_status_name(enum mr_status status);
 #define MR_CODE_UNKNOWN_FORMAT "unknown_format" /* detection found nothing that fits */
 #define MR_CODE_AMBIGUOUS "ambiguous"           /* contradicts the topic's format */
 #define MR_CODE_UNSUPPORTED "unsupported"       /* recognised, not readable here */
+#define MR_CODE_UNKNOWN_OP "unknown_op"         /* an operation that the format does not have */
+#define MR_CODE_INCOMPLETE "incomplete"         /* a row that its producer has cut down to its key */
+#define MR_CODE_STATEMENT_BINLOG "statement_binlog" /* the source logs statements, not rows */
+#define MR_CODE_ENCRYPTED "encrypted"           /* encrypted by the producer */
 #define MR_CODE_TOO_LARGE "too_large"           /* beyond a size limit */
 #define MR_CODE_BAD_MAGIC "bad_magic"           /* no framing of a schema registry */
 #define MR_CODE_TRUNCATED "truncated"           /* ends before it is complete */

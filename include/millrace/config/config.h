@@ -46,6 +46,11 @@ enum mr_key_mode {
     MR_KEY_FIELDS,      /* a list of value fields (source paths) */
     MR_KEY_NONE,        /* none: append */
 };
+enum mr_zero_date { MR_ZERO_DATE_NULL, MR_ZERO_DATE_ERROR };
+enum mr_name_case { MR_CASE_PRESERVE, MR_CASE_LOWER, MR_CASE_UPPER };
+enum mr_canal_image { MR_CANAL_STANDARD, MR_CANAL_DTS_LEGACY };
+enum mr_canal_enum { MR_CANAL_INDEX, MR_CANAL_LABEL };
+enum mr_canal_sqltype { MR_CANAL_JDBC, MR_CANAL_DTS };
 enum mr_array_encoding { MR_ARRAY_JSON, MR_ARRAY_TABLE };
 /* unwrap.delete.tombstone.handling.mode, and the older unwrap.delete.handling.mode. */
 enum mr_delete_handling { MR_DELETES_DROP, MR_DELETES_TOMBSTONE, MR_DELETES_REWRITE, MR_DELETES_REWRITE_WITH_TOMBSTONE };
@@ -66,6 +71,7 @@ struct mr_table_rule {
 struct mr_column_rule {
     char *name;
     struct mr_type type;   /* types.columns */
+    uint32_t fixed_bytes;  /* of binary(n); else 0 */
     enum mr_policy policy; /* types.policies */
 };
 
@@ -107,7 +113,7 @@ struct mr_config {
 
     char *format; /* "auto", a decoder's name, or an encoding's, which then holds for key and value */
     char *key_format, *value_format; /* "" = as `format` says */
-    bool avro_fail_on_trailing;
+    bool avro_fail_on_trailing, json_schema_formats;
     char *key_columns, *value_columns; /* declared: "id BIGINT, name STRING"; "" = none */
     char *key_column_name;             /* of a key without names */
     char *key_delimiter, *value_delimiter;
@@ -139,6 +145,16 @@ struct mr_config {
     bool drops_tombstones;             /* of envelopes */
     bool tombstones_remove;            /* a tombstone removes the row even under `delete: soft` */
     char *unavailable_placeholder; /* "__debezium_unavailable_value" */
+
+    /* what the messages of some producers do not say */
+    char *source_time_zone;        /* of texts that denote an instant without a zone: a name, or an offset */
+    enum mr_zero_date zero_date;   /* 0000-00-00 and its like */
+    enum mr_name_case name_case;   /* of the source's table and column names */
+    bool tinyint1_as_bool;
+    enum mr_canal_image canal_image;
+    enum mr_canal_enum canal_enum;
+    enum mr_canal_sqltype canal_sqltype;
+    bool maxwell_missing_is_null;
 
     /* limits on messages */
     uint32_t max_depth;        /* nesting of JSON */
@@ -197,6 +213,8 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
 /* Type (kind MR_T_NONE if not set) and policy (UNSET if not set) for a path of a table. */
 void mr_config_column(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
                       struct mr_str path, struct mr_type *type, enum mr_policy *policy);
+/* n where the path's type is set as binary(n), else 0. */
+uint32_t mr_config_fixed_bytes(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path);
 /* The rules for tables and columns that none has been looked up by so far, as their keys are written ("tables.shop.orders"): misspelt, or meant for
  * what has not come. Main thread, as the look-ups are. */
 void mr_config_unmatched(const struct mr_config *cfg, void (*fn)(void *ctx, const char *key_z), void *ctx);

@@ -22,6 +22,22 @@ enum mr_control {
     MR_CONTROL_EMPTY,       /* null key and null value, or an operation without effect (Debezium's `m`) */
 };
 
+/* What a schema change does to its table, as far as the decoder can tell (CONTROL SCHEMA_CHANGE). */
+enum mr_statement_kind {
+    MR_STMT_UNKNOWN = 0,     /* not told: the statement has to be read */
+    MR_STMT_CREATE,
+    MR_STMT_ALTER,
+    MR_STMT_DROP,
+    MR_STMT_RENAME,          /* of the table; its new name is in `new_relation` */
+    MR_STMT_CREATE_INDEX,
+    MR_STMT_DROP_INDEX,
+    MR_STMT_CREATE_DATABASE, /* `relation` has no table, here and in the next two */
+    MR_STMT_ALTER_DATABASE,
+    MR_STMT_DROP_DATABASE,
+};
+/* "CREATE", "ALTER", "CREATE_INDEX", …; "" for UNKNOWN. */
+const char *mr_statement_kind_name(enum mr_statement_kind kind);
+
 /* A field on its way to a column. `path` is the source path: member names joined by '.', with '.' and '\' inside a
  * name escaped by '\' ("address.city", "a\.b"). The column's name is made of the path by the name resolver, once. */
 struct mr_field {
@@ -97,7 +113,17 @@ struct mr_change {
     struct mr_elements elements;  /* An array's LENGTH comes before its ROWs, an array before those within it, arrays of one path in the order of
                                      their positions. `is_guess`: in a path like items.2.price, 2 may be a member's name */
     struct mr_str key_text;       /* the record key as canonical JSON (schema wrapper removed), if asked for */
-    struct mr_str statement;      /* CONTROL SCHEMA_CHANGE: the DDL text */
+    struct mr_str statement;      /* CONTROL SCHEMA_CHANGE: the DDL text, whole; names in it that have no database belong to
+                                     `statement_db` */
+    struct mr_str statement_db;
+    uint32_t statement_part;      /* SCHEMA_CHANGE: a statement that names several tables gives one change a table, each with the
+                                     whole text; whoever reads the text deals with part 0 alone */
+    bool statement_repeats;       /* SCHEMA_CHANGE: the producer sends the whole text once for every table in it, so that only what
+                                     it says of `relation` is meant */
+    enum mr_statement_kind statement_kind; /* SCHEMA_CHANGE: what it does to `relation` */
+    struct mr_relation new_relation; /* SCHEMA_CHANGE, RENAME: the table's name from now on */
+    struct mr_str tx_id;          /* the source's transaction, "" where the producer does not tell; equal for neighbours of one */
+    bool tx_last;                 /* this change ends its transaction */
     int64_t source_us;            /* time of the change at the source, INT64_MIN unknown */
 };
 

@@ -15,6 +15,8 @@ struct mr_catalog_column {
     bool nullable;
     bool has_default;
     bool generated;        /* generated or identity always: cannot be written */
+    /* Takes texts that differ for equal (its collation): the clause of ALTER TABLE under which it tells them apart. Else empty. */
+    struct mr_str tell_apart;
 };
 
 struct mr_catalog_table {
@@ -25,10 +27,11 @@ struct mr_catalog_table {
     struct mr_str *key;          /* names of the primary key's columns, in order */
     size_t key_count;
     struct mr_str key_name;      /* constraint name of the primary key */
-    struct mr_str **unique_sets; /* other unique indexes (not partial, not on expressions), each a list of names */
+    struct mr_str **unique_sets; /* other unique indexes (not partial), each a list of names; empty: one that is no key, over an expression or a prefix */
     size_t *unique_set_sizes;
     size_t unique_count;
     bool has_foreign_keys;       /* references or is referenced */
+    struct mr_str unfit, remedy; /* why it cannot be loaded as it is, in words that follow its name, and the clause of ALTER TABLE that helps */
 };
 
 enum mr_ddl_kind {

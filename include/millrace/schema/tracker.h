@@ -60,8 +60,9 @@ struct mr_tracker *mr_tracker_create(const struct mr_config *cfg, const struct m
 void mr_tracker_destroy(struct mr_tracker *tk);
 const struct mr_table_settings *mr_tracker_settings(const struct mr_tracker *tk);
 
-/* The policy of the table where no rule of its own gives one (the tables of arrays take their root's). Before any column. */
-void mr_tracker_inherit_policy(struct mr_tracker *tk, enum mr_policy policy);
+/* The table hangs below another: it has that one's policy where no rule of its own gives one, and its key's columns are configured as they are there
+ * (`database`, `table`: its names in the configuration). Before any column. */
+void mr_tracker_set_root(struct mr_tracker *tk, struct mr_str database, struct mr_str table, enum mr_policy policy);
 
 /* A column from the control table, at start (before any row). */
 void mr_tracker_restore(struct mr_tracker *tk, const struct mr_tracked_column *col);
@@ -70,6 +71,12 @@ void mr_tracker_restore(struct mr_tracker *tk, const struct mr_tracked_column *c
  * Returns true if the set differs from the one before. */
 bool mr_tracker_set_key(struct mr_tracker *tk, const struct mr_str *paths, size_t count);
 size_t mr_tracker_key(const struct mr_tracker *tk, const struct mr_str **paths);
+/* A column as DDL was to make it that may have been cut off. Called at restore, after the columns that are on record: where the catalog has it so,
+ * it is ours. */
+void mr_tracker_planned(struct mr_tracker *tk, const struct mr_tracked_column *col);
+/* Of a planned column that the catalog turned out to have: what belongs on record of it before another plan takes the place of that one. Else NULL,
+ * and after mr_tracker_saved. */
+const struct mr_tracked_column *mr_tracker_taken(const struct mr_tracker *tk, size_t column);
 /* The catalog's table: names there are taken; a tracked column whose type was changed by hand is respected (by_hand, type := catalog's, and
  * the change is appended to `notes`, one line each). */
 void mr_tracker_meet_catalog(struct mr_tracker *tk, const struct mr_catalog_table *now, struct mr_buf *notes);

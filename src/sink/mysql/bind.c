@@ -242,6 +242,8 @@ enum mr_status mr_my_bind(const struct mr_my *my, const struct mr_my_column *to,
     switch (to->store) {
     case MR_MY_STORE_INT:
         out->number = v.i;
+        if (to->nat.base == MR_MY_YEAR && v.i > 0 && v.i < 100)
+            return refuse(col, "YEAR takes it for one of the years 1970 to 2069", err);
         return v.tag == MR_V_INT || v.tag == MR_V_BOOL ? MR_OK : wrong_tag(col, v, err);
     case MR_MY_STORE_BITS:
         if (v.tag != MR_V_BITS)

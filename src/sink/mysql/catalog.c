@@ -54,11 +54,11 @@ enum mr_status mr_my_schema_exists(struct mr_my *my, struct mr_str schema, bool 
 
 static const char columns_mariadb[] =
     "SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COALESCE(COLUMN_DEFAULT, 'NULL') <> 'NULL' OR EXTRA LIKE '%auto_increment%', "
-    "IS_GENERATED = 'ALWAYS', COLUMN_COMMENT, DATA_TYPE FROM information_schema.COLUMNS WHERE ";
+    "IS_GENERATED = 'ALWAYS', COLUMN_COMMENT, DATA_TYPE, COLLATION_NAME FROM information_schema.COLUMNS WHERE ";
 
 static const char columns_mysql[] =
     "SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT IS NOT NULL OR EXTRA LIKE '%auto_increment%', "
-    "GENERATION_EXPRESSION <> '', COLUMN_COMMENT, DATA_TYPE FROM information_schema.COLUMNS WHERE ";
+    "GENERATION_EXPRESSION <> '', COLUMN_COMMENT, DATA_TYPE, COLLATION_NAME FROM information_schema.COLUMNS WHERE ";
 
 static bool is_true(struct mr_str cell)
 {
@@ -85,6 +85,24 @@ static bool is_checked_json(struct mr_str clause, struct mr_str column)
     bool is_it = mr_str_eq(clause, mr_buf_str(&wanted));
     mr_buf_free(&wanted);
     return is_it;
+}
+
+/* Does the collation tell any two texts apart? Else case, accents, characters without weight or blanks at the end do not count for it. */
+static bool tells_apart(struct mr_str collation)
+{
+    return collation.len == 0 || mr_str_eq_z(collation, "binary") || mr_str_ends(collation, MR_STR("_nopad_bin")) ||
+           mr_str_ends(collation, MR_STR("_0900_bin"));
+}
+
+/* The clause that gives the column one of ours. */
+static struct mr_str told_apart(struct mr_my *my, const struct mr_catalog_column *col, struct mr_str column_type, struct mr_arena *ar)
+{
+    struct mr_buf name = MR_BUF_INIT(1024);
+    mr_my_quote_ident(col->name, &name);
+    struct mr_str clause = mr_arena_printf(ar, "MODIFY COLUMN %.*s %.*s CHARACTER SET utf8mb4 COLLATE %s%s", MR_STR_FMT(mr_buf_str(&name)),
+                                           MR_STR_FMT(column_type), mr_my_collation(&my->server), col->nullable ? "" : " NOT NULL");
+    mr_buf_free(&name);
+    return clause;
 }
 
 struct checks {
@@ -135,6 +153,8 @@ static enum mr_status read_columns(struct mr_my *my, struct mr_str schema, struc
         col->nullable = mr_str_eq_z(mr_my_cell(res, row, 2), "YES");
         col->has_default = is_true(mr_my_cell(res, row, 3));
         col->generated = is_true(mr_my_cell(res, row, 4));
+        if (!tells_apart(mr_my_cell(res, row, 7)))
+            col->tell_apart = told_apart(my, col, mr_my_cell(res, row, 1), ar);
     }
     return MR_OK;
 }
@@ -156,7 +176,7 @@ static void add_key(struct mr_catalog_table *out, struct mr_str index, struct mr
     }
 }
 
-/* Whole indexes of plain columns; one over a prefix or an expression is no key that rows could be found by. */
+/* An index over a prefix or an expression is no key that rows could be found by, but it is one that rows can get in each other's way for. */
 static enum mr_status read_keys(struct mr_my *my, struct mr_str schema, struct mr_str table, struct mr_arena *ar,
                                 struct mr_catalog_table *out, struct mr_error *err)
 {
@@ -172,8 +192,8 @@ static enum mr_status read_keys(struct mr_my *my, struct mr_str schema, struct m
     for (MYSQL_ROW row; (row = mysql_fetch_row(res));) {
         struct mr_str name = mr_my_cell(res, row, 0);
         if (!names || !mr_str_eq(name, index)) {
-            if (names && is_plain)
-                add_key(out, index, names, count);
+            if (names)
+                add_key(out, is_plain ? index : MR_STR(""), names, is_plain ? count : 0);
             index = mr_arena_copy(ar, name);
             names = mr_arena_alloc(ar, (rows + 1) * sizeof(*names));
             count = 0;
@@ -182,8 +202,8 @@ static enum mr_status read_keys(struct mr_my *my, struct mr_str schema, struct m
         is_plain = is_plain && !is_true(mr_my_cell(res, row, 2));
         names[count++] = mr_arena_copy(ar, mr_my_cell(res, row, 1));
     }
-    if (names && is_plain)
-        add_key(out, index, names, count);
+    if (names)
+        add_key(out, is_plain ? index : MR_STR(""), names, is_plain ? count : 0);
     return MR_OK;
 }
 
@@ -200,17 +220,28 @@ static enum mr_status read_foreign_keys(struct mr_my *my, struct mr_str schema, 
     return MR_OK;
 }
 
-/* CONFIG if what has the name is no table. */
-static enum mr_status find_table(struct mr_my *my, struct mr_str schema, struct mr_str table, bool *exists, struct mr_error *err)
+static const char table_sql[] =
+    "SELECT TABLE_TYPE, COALESCE(ENGINE, ''), (SELECT MAX(TRANSACTIONS) FROM information_schema.ENGINES AS known WHERE known.ENGINE = TABLES.ENGINE) "
+    "FROM information_schema.TABLES WHERE ";
+
+/* CONFIG if what has the name is no table. Without transactions in its engine nothing would be exactly once. */
+static enum mr_status find_table(struct mr_my *my, struct mr_str schema, struct mr_str table, struct mr_arena *ar, struct mr_catalog_table *out,
+                                 struct mr_error *err)
 {
     MR_MY_RESULT res = NULL;
-    MYSQL_ROW row;
 
-    MR_TRY(query_catalog(my, "SELECT TABLE_TYPE FROM information_schema.TABLES WHERE ", "TABLE_SCHEMA", "TABLE_NAME", schema, table, "",
-                         &res, err));
-    *exists = (row = mysql_fetch_row(res)) != NULL;
-    if (*exists && !mr_str_eq_z(mr_my_cell(res, row, 0), "BASE TABLE") && !mr_str_eq_z(mr_my_cell(res, row, 0), "SYSTEM VERSIONED"))
+    MR_TRY(query_catalog(my, table_sql, "TABLE_SCHEMA", "TABLE_NAME", schema, table, "", &res, err));
+    MYSQL_ROW row = mysql_fetch_row(res);
+    out->exists = row != NULL;
+    if (!row)
+        return MR_OK;
+    if (!mr_str_eq_z(mr_my_cell(res, row, 0), "BASE TABLE") && !mr_str_eq_z(mr_my_cell(res, row, 0), "SYSTEM VERSIONED"))
         return mr_fail(err, MR_E_CONFIG, "%.*s.%.*s exists in the target and is not a table", MR_STR_FMT(schema), MR_STR_FMT(table));
+    if (mr_str_eq_z(mr_my_cell(res, row, 2), "YES"))
+        return MR_OK;
+    out->unfit = mr_arena_printf(ar, "is kept by the engine %.*s, which knows no transactions: nothing would be applied exactly once",
+                                 MR_STR_FMT(mr_my_cell(res, row, 1)));
+    out->remedy = MR_STR("ENGINE=InnoDB");
     return MR_OK;
 }
 
@@ -220,7 +251,7 @@ enum mr_status mr_my_describe_table(struct mr_sink *sink, struct mr_str schema, 
     struct mr_my *my = mr_my_of(sink);
 
     *out = (struct mr_catalog_table){0};
-    MR_TRY(find_table(my, schema, table, &out->exists, err));
+    MR_TRY(find_table(my, schema, table, ar, out, err));
     if (!out->exists)
         return MR_OK;
     MR_TRY(read_columns(my, schema, table, ar, out, err));

@@ -449,6 +449,7 @@ const struct mr_sink_ops mr_sink_mysql = {
     .gate_unlock = mr_my_gate_unlock,
     .prepare_control = mr_my_prepare_control,
     .dump_table = mr_my_dump_table,
+    .room = mr_my_room,
     .cancel = my_cancel,
     .check = mr_my_check,
 };

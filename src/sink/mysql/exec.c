@@ -131,12 +131,20 @@ static enum mr_status bind_params(const struct mr_my_statement *st, const struct
     return MR_OK;
 }
 
+#define STATEMENT_MARGIN 65536 /* of a packet: the statement's own text, types, lengths */
+
+uint64_t mr_my_room(const struct mr_sink *sink)
+{
+    uint64_t max = ((const struct mr_my *)(const void *)sink)->max_packet;
+    return max > 2 * STATEMENT_MARGIN ? max - STATEMENT_MARGIN : max / 2;
+}
+
 static enum mr_status check_size(struct mr_my *my, const struct mr_value *params, size_t count, struct mr_error *err)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < count; i++)
         bytes += params[i].tag == MR_V_TEXT || params[i].tag == MR_V_BYTES ? params[i].len : 8;
-    if (bytes + 65536 <= my->max_packet)
+    if (bytes <= mr_my_room(&my->base))
         return MR_OK;
     enum mr_status status = mr_fail_data(err, MR_CODE_TOO_LARGE, "%llu bytes for a control table do not fit max_allowed_packet, which is %llu",
                                          (unsigned long long)bytes, (unsigned long long)my->max_packet);

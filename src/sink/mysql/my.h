@@ -135,6 +135,7 @@ void mr_my_gate_unlock(struct mr_sink *sink);
 void mr_my_check(struct mr_sink *sink, const struct mr_sink_place *places, size_t count, mr_finding_fn fn, void *ctx);
 
 /* catalog.c, ddl.c */
+uint64_t mr_my_room(const struct mr_sink *sink);
 enum mr_status mr_my_describe_table(struct mr_sink *sink, struct mr_str schema, struct mr_str table, struct mr_arena *ar,
                                     struct mr_catalog_table *out, struct mr_error *err);
 enum mr_status mr_my_dump_table(struct mr_sink *sink, struct mr_str schema, struct mr_str table, size_t limit, mr_row_fn on_row,

@@ -141,6 +141,34 @@ static enum mr_status try_prepare(struct asking *a, const char *before_z, struct
     return status;
 }
 
+/* True if the table, where it is there, is one that can be loaded exactly once and keeps its keys apart. */
+static bool check_shape(struct asking *a, const char *subject_z, struct mr_str schema, struct mr_str table)
+{
+    struct mr_catalog_table now;
+    struct mr_error err = {0};
+    struct mr_str q = quoted(a, schema, table), clause = {0};
+
+    if (mr_my_describe_table(&a->my->base, schema, table, a->ar, &now, &err) != MR_OK) {
+        tell(a, subject_z, q, &err);
+        return false;
+    }
+    for (size_t k = 0; k < now.key_count; k++)
+        for (size_t i = 0; i < now.column_count; i++)
+            if (mr_str_eq(now.columns[i].name, now.key[k]) && clause.len == 0)
+                clause = now.columns[i].tell_apart;
+    if (now.unfit.len > 0) {
+        clause = now.remedy;
+        (void)mr_fail(&err, MR_E_CONFIG, "the table %.*s", MR_STR_FMT(now.unfit));
+    } else if (clause.len > 0) {
+        (void)mr_fail(&err, MR_E_CONFIG, "a key column takes texts for equal that differ, by case, accent or blanks at the end");
+    } else {
+        return true;
+    }
+    mr_error_hint(&err, "run: ALTER TABLE %.*s %.*s", MR_STR_FMT(q), MR_STR_FMT(clause));
+    tell(a, subject_z, q, &err);
+    return false;
+}
+
 /* True if the table can be written (and altered, if that is wanted). */
 static bool check_table(struct asking *a, const char *subject_z, struct mr_str schema, struct mr_str table, bool wants_alter)
 {
@@ -158,7 +186,7 @@ static bool check_table(struct asking *a, const char *subject_z, struct mr_str s
     if (status == MR_OK && wants_alter)
         status = has_right(a, "ALTER", schema, table, &may_alter, &err);
     if (status == MR_OK && may_alter)
-        return true;
+        return check_shape(a, subject_z, schema, table);
     if (status == MR_OK)
         tell_missing(a, subject_z, q, mr_arena_printf(a->ar, "user %.*s may not alter table %.*s", MR_STR_FMT(a->user), MR_STR_FMT(q)),
                      mr_arena_printf(a->ar, "run: GRANT ALTER, CREATE, INSERT, DROP ON %.*s TO %.*s; or set target.evolve=none", MR_STR_FMT(q),

@@ -71,6 +71,7 @@ static enum mr_status fill_column(struct mr_my_shape *shape, const struct mr_col
     mr_buf_free(&ident);
     out->nat = mr_my_native_parse(now->columns[found].native);
     out->not_null = !now->columns[found].nullable;
+    out->merges = now->columns[found].tell_apart.len > 0;
     out->store = store_of(col->type, &out->nat);
     return MR_OK;
 }

@@ -24,6 +24,7 @@ struct mr_my_column {
     bool is_key;
     bool not_null;
     bool is_unique;      /* member of another unique index */
+    bool merges;         /* its collation takes texts that differ for equal */
 };
 
 /* How two rows may exchange a value of another unique index (ARCHITECTURE.md, "Several writers of one table"). */

@@ -188,17 +188,30 @@ static void build_look(struct builder *b)
 
 /* ---- Rows without a key ---- */
 
-/* JSON is compared as a document: MySQL's own type does it; MariaDB has the function from 10.7 on, before that the text must be the same. */
+/* JSON is compared as a document: MySQL's own type does it; MariaDB has the function from 10.7 on, before that the text must be the same. Texts
+ * are compared by every character, whatever the column's collation makes of them. */
 static void put_same(struct builder *b, size_t i, bool from_match)
 {
-    bool is_json = column(b, i)->store == MR_MY_STORE_JSON, is_mariadb = mr_my_is_mariadb(b->spec->server);
-    bool is_normalized = is_json && is_mariadb && b->spec->server && b->spec->server->version >= 100700;
+    const struct mr_my_column *col = column(b, i);
+    bool is_json = col->store == MR_MY_STORE_JSON, is_mariadb = mr_my_is_mariadb(b->spec->server);
+    const char *before_z = "", *between_z = " <=> ", *after_z = "";
 
-    put(b, is_normalized ? "JSON_NORMALIZE(" : "");
+    if (is_json && is_mariadb && b->spec->server && b->spec->server->version >= 100700) {
+        before_z = "JSON_NORMALIZE(";
+        between_z = ") <=> JSON_NORMALIZE(";
+        after_z = ")";
+    } else if (is_json && !is_mariadb) {
+        between_z = " <=> CAST(";
+        after_z = " AS JSON)";
+    } else if (col->merges && col->store == MR_MY_STORE_TEXT) {
+        before_z = "CONVERT(";
+        between_z = is_mariadb ? " USING utf8mb4) COLLATE utf8mb4_nopad_bin <=> " : " USING utf8mb4) COLLATE utf8mb4_0900_bin <=> ";
+    }
+    put(b, before_z);
     put_ident(b, i);
-    put(b, is_normalized ? ") <=> JSON_NORMALIZE(" : is_json && !is_mariadb ? " <=> CAST(" : " <=> ");
+    put(b, between_z);
     put_param(b, i, from_match);
-    put(b, is_normalized ? ")" : is_json && !is_mariadb ? " AS JSON)" : "");
+    put(b, after_z);
 }
 
 /* The columns that the event tells, NULL equal to NULL. */

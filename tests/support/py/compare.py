@@ -53,13 +53,15 @@ def parse_instant(text):
     return us
 
 
-TIME = re.compile(r"^(-)?(\d{1,4}):(\d\d):(\d\d)(?:\.(\d{1,6}))?$")
+TIME = re.compile(r"^(-)?(\d{1,12}):(\d\d):(\d\d)(?:\.(\d{1,6}))?$")
 INTERVAL_DAYS = re.compile(r"^(?:(-?\d+) days? ?)?(.*)$")
 
 
 def parse_time(text):
     """Microseconds of a time of day or duration; None if the text is none."""
     m = INTERVAL_DAYS.match(text)
+    if m is None:
+        return None
     extra, rest = int(m[1] or 0) * DAY_US, m[2] or "00:00:00"
     t = TIME.match(rest)
     if not t:

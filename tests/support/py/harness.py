@@ -98,10 +98,13 @@ class Postgres:
     count = 0
 
     def __init__(self, url=None):
-        import psycopg2
         Postgres.count += 1
         self.url = url or from_env("MILLRACE_TEST_PG")
         self.schema = f"t{os.getpid()}_{Postgres.count}"
+        self.reconnect()
+
+    def reconnect(self):
+        import psycopg2
         self.db = psycopg2.connect(self.url)
         self.db.autocommit = True
 
@@ -150,15 +153,23 @@ class MySql:
     count = 0
 
     def __init__(self, url=None):
-        import pymysql
         MySql.count += 1
         self.url = url or from_env(self.variable)
         self.schema = f"t{os.getpid()}_{MySql.count}"
-        parts = urlsplit(self.url)
-        args = {"host": parts.hostname, "port": parts.port, "user": parts.username, "password": parts.password, "charset": "utf8mb4",
-                "autocommit": True, "init_command": "SET time_zone = '+00:00', sql_mode = 'ANSI_QUOTES,STRICT_ALL_TABLES'"}
-        self.db = pymysql.connect(**args)
-        self.plain = pymysql.connect(**args, conv=pymysql.converters.encoders)  # values as the server spells them
+        self.reconnect()
+
+    def reconnect(self):
+        from pymysql.converters import encoders
+        self.db = self.connect(self.url)
+        self.plain = self.connect(self.url, conv=encoders)  # values as the server spells them
+
+    @staticmethod
+    def connect(url, **more):
+        import pymysql
+        parts = urlsplit(url)
+        return pymysql.connect(**{"host": parts.hostname, "port": parts.port, "user": parts.username, "password": parts.password,
+                                  "charset": "utf8mb4", "autocommit": True,
+                                  "init_command": "SET time_zone = '+00:00', sql_mode = 'ANSI_QUOTES,STRICT_ALL_TABLES'", **more})
 
     def args(self):
         return ["--to", self.url, "--set", f"target.schema={self.schema}", "--set", f"target.control_schema={self.schema}_c"]
@@ -193,12 +204,13 @@ class MySql:
     def control(self, table, columns):
         if not self.query("SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = %s", (self.schema + "_c", "millrace_" + table)):
             return []
-        columns = re.sub(r"\bpartition\b", "`partition`", columns)
+        columns = re.sub(r'"?\bpartition\b"?', "`partition`", columns)
         return self.query(f"SELECT {columns} FROM `{self.schema}_c`.`millrace_{table}` ORDER BY 1")
 
     def close(self):
         self.execute(f"DROP DATABASE IF EXISTS `{self.schema}`")
         self.execute(f"DROP DATABASE IF EXISTS `{self.schema}_c`")
+        self.execute(f"DROP USER IF EXISTS `{self.schema}`")  # of the test's own: e2e/admin.py
         self.db.close()
         self.plain.close()
 

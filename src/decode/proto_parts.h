@@ -1,0 +1,38 @@
+/* What the Protobuf files share among themselves. */
+#ifndef MILLRACE_DECODE_PROTO_PARTS_H
+#define MILLRACE_DECODE_PROTO_PARTS_H
+
+#include <millrace/base/map.h>
+#include <millrace/base/mem.h>
+
+#include "proto.h"
+
+struct mr_proto_named {
+    struct mr_proto_message *message; /* or */
+    struct mr_proto_enum *values;
+};
+
+enum mr_proto_word { MR_W_END, MR_W_NAME, MR_W_NUMBER, MR_W_TEXT, MR_W_SIGN, MR_W_BAD };
+
+/* Words of a .proto text, one ahead. */
+struct mr_proto_lex {
+    const char *p, *end;
+    struct mr_arena *ar;
+    enum mr_proto_word kind;
+    struct mr_str word; /* TEXT: unescaped, without quotes; SIGN: one character; NAME: with its dots */
+    uint32_t line;
+};
+
+void mr_proto_lex_begin(struct mr_proto_lex *lex, struct mr_str text, struct mr_arena *ar);
+void mr_proto_lex_next(struct mr_proto_lex *lex);
+
+/* The texts of the well-known types. */
+extern const char mr_proto_well_known_z[];
+extern const char mr_proto_well_known_type_z[];
+extern const char mr_proto_confluent_z[];
+
+/* Parse a file into p; its top-level messages go to `into`. */
+enum mr_status mr_proto_parse(struct mr_proto *p, struct mr_str text, struct mr_proto_message *into, struct mr_error *err)
+    MR_MUST_CHECK;
+
+#endif
