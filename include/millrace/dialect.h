@@ -55,6 +55,7 @@ struct mr_dialect {
     const char *const *reserved_tables;  /* what no table's name may begin with (SQLite's sqlite_), NULL at the end; may be NULL */
     const char *reserved_schemas;        /* what no schema's name may begin with (PostgreSQL's pg_), NULL none */
     const char *const *own_schemas;      /* the server's own, beside information_schema (MySQL's mysql, sys, …), NULL at the end; may be NULL */
+    bool has_arrays;                     /* has arrays of its own (PostgreSQL); elsewhere an array is a JSON column */
     bool keeps_doubles;                  /* an observed decimal is a double while every number seen is one's, digit for digit (MySQL) */
     /* Shall a column whose native type holds the type become wider for the values seen so far: a text longer (col->max_len), a double that is
      * to keep the digits of a decimal (col->has_inexact) a decimal? */

@@ -42,6 +42,19 @@ struct mr_lag {
     int64_t end;      /* end of the partition, -1 unknown. For files one entry for all of them: bytes done and bytes in all */
 };
 
+/* A topic that is read beside the source's own partitions: whole and from its beginning, by every instance, without a group or stored
+ * positions. Main thread. */
+struct mr_feed;
+typedef enum mr_status (*mr_feed_fn)(void *ctx, const struct mr_record *rec, struct mr_error *err);
+struct mr_feed_ops {
+    /* *out = NULL: there is no such topic. ENV where nobody answers, CONFIG where it may not be read. cfg outlives the feed. */
+    enum mr_status (*open)(const struct mr_config *cfg, const char *topic_z, struct mr_feed **out, struct mr_error *err);
+    /* Ask where the topic ends now, and give what comes until there, each record until fn returns. ENV if that cannot be had within timeout_ms; the
+     * next call goes on. */
+    enum mr_status (*read)(struct mr_feed *feed, int timeout_ms, mr_feed_fn fn, void *ctx, struct mr_error *err);
+    void (*close)(struct mr_feed *feed); /* NULL is fine */
+};
+
 struct mr_source_ops {
     const char *name; /* "kafka", "file" */
 
@@ -77,6 +90,7 @@ struct mr_source_ops {
     /* End positions of partitions, by topic_z and partition alone, within timeout_ms; -1 where it is not known. Needs no source. */
     enum mr_status (*ends)(const struct mr_config *cfg, const struct mr_partition *parts, size_t count, int timeout_ms,
                            int64_t *end, struct mr_error *err);
+    const struct mr_feed_ops *feed;
 };
 
 /* Every source, NULL at the end (src/source/registry.c). */

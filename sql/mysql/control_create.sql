@@ -119,6 +119,21 @@ CREATE TABLE IF NOT EXISTS {ddl_history} (
     PRIMARY KEY (id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation} COMMENT 'The DDL that Millrace ran.';
 
+CREATE TABLE IF NOT EXISTS {source_type} (
+    place_key       BINARY(32) NOT NULL COMMENT 'SHA-256 of length of pipeline, pipeline, topic',
+    pipeline        LONGTEXT NOT NULL,
+    topic           LONGTEXT NOT NULL COMMENT 'the message that told it',
+    `partition`     INT NOT NULL,
+    record_offset   BIGINT NOT NULL,
+    part            INT NOT NULL COMMENT 'which of the changes in that message, from 0',
+    source_database LONGTEXT NOT NULL,
+    source_table    LONGTEXT NOT NULL,
+    told            LONGTEXT NOT NULL COMMENT 'JSON: the place in the log of the source, and the table as it is from there on',
+    recorded_at     DATETIME(6) NOT NULL,
+    PRIMARY KEY (place_key, `partition`, record_offset, part)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
+  COMMENT 'What schema topics told of the columns of source tables: rows without a schema are decoded by it.';
+
 CREATE TABLE IF NOT EXISTS {dead_letter} (
     id                  BIGINT NOT NULL AUTO_INCREMENT,
     recorded_at         DATETIME(6) NOT NULL,
@@ -148,7 +163,7 @@ CREATE TABLE IF NOT EXISTS {dead_letter} (
   COMMENT 'Messages that could not be loaded, with their exact bytes and the reason.';
 
 INSERT INTO {meta} (id, layout_version, schema_epoch, created_at, updated_at)
-VALUES (1, 1, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
-ON DUPLICATE KEY UPDATE id = 1;
+VALUES (1, 2, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
+ON DUPLICATE KEY UPDATE layout_version = GREATEST(layout_version, VALUES(layout_version));
 
 SELECT layout_version FROM {meta}

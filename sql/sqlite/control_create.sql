@@ -119,6 +119,20 @@ CREATE TABLE IF NOT EXISTS {ddl_history} (
     record_offset INTEGER NOT NULL
 );
 
+-- What schema topics told of the columns of source tables: rows without a schema are decoded by it.
+CREATE TABLE IF NOT EXISTS {source_type} (
+    pipeline        TEXT    NOT NULL,
+    topic           TEXT    NOT NULL, -- the message that told it
+    "partition"     INTEGER NOT NULL,
+    record_offset   INTEGER NOT NULL,
+    part            INTEGER NOT NULL, -- which of the changes in that message, from 0
+    source_database TEXT    NOT NULL,
+    source_table    TEXT    NOT NULL,
+    told            TEXT    NOT NULL, -- JSON: the place in the log of the source, and the table as it is from there on
+    recorded_at     TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'),
+    PRIMARY KEY (pipeline, topic, "partition", record_offset, part)
+) WITHOUT ROWID;
+
 -- Messages that could not be loaded, with their exact bytes and the reason.
 CREATE TABLE IF NOT EXISTS {dead_letter} (
     id                  INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -146,6 +160,7 @@ CREATE TABLE IF NOT EXISTS {dead_letter} (
 );
 CREATE INDEX IF NOT EXISTS {dead_letter_open} ON {dead_letter} (pipeline, id) WHERE state = 'open';
 
-INSERT INTO {meta} (id, layout_version, schema_epoch) VALUES (1, 1, 0) ON CONFLICT (id) DO NOTHING;
+INSERT INTO {meta} (id, layout_version, schema_epoch) VALUES (1, 2, 0)
+ON CONFLICT (id) DO UPDATE SET layout_version = excluded.layout_version WHERE layout_version < excluded.layout_version;
 
 SELECT layout_version FROM {meta}

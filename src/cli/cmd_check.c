@@ -7,6 +7,7 @@
 #include "target.h"
 #include "text_out.h"
 
+#include "../decode/schema_registry.h"
 #include "../engine/control.h"
 
 #include <millrace/base/mem.h>
@@ -150,6 +151,23 @@ static void find_schemas(struct check *c, const struct mr_sink_ops *ops)
             add_topic_schema(c, ops, mr_buf_str(&name), cfg->file_topic);
     }
     mr_buf_free(&name);
+}
+
+static void check_registry(struct check *c)
+{
+    struct mr_registry *reg = NULL;
+    struct mr_error err = {0};
+    struct mr_buf url = MR_BUF_INIT(65536);
+    if (*c->cli->cfg->registry.url == 0)
+        return;
+    c->env_code = MR_EXIT_SOURCE;
+    mr_config_mask_url(c->cli->cfg->registry.url, &url);
+    enum mr_status status = mr_registry_create(c->cli->cfg, &reg, &err);
+    if (status == MR_OK)
+        status = mr_registry_ping(reg, c->ar, &err);
+    tell(c, "registry", mr_buf_str(&url), status == MR_OK ? NULL : &err);
+    mr_registry_destroy(reg);
+    mr_buf_free(&url);
 }
 
 static enum mr_status connect_target(struct check *c, struct mr_cli_target *target, struct mr_error *err)
@@ -332,6 +350,7 @@ static void check_all(struct check *c)
         return;
     }
     check_source(c);
+    check_registry(c);
     check_target(c);
 }
 

@@ -20,6 +20,7 @@ struct sample {
     struct mr_arena *ar;
     struct mr_decoder_set *decoders;
     struct mr_map *topics; /* name → struct topic */
+    const char *name_z;    /* as the user gave it: what a file's bare events are shown under */
     uint64_t read;
 };
 
@@ -35,9 +36,8 @@ static struct topic *topic_of(struct sample *s, const struct mr_record *rec)
     struct mr_str name = rec->topic.len > 0 ? rec->topic : mr_str_z(rec->part->topic_z);
     struct topic *t = mr_map_get(s->topics, name);
     if (t == NULL && mr_map_count(s->topics) < MAX_TOPICS) {
-        struct mr_str file = mr_partition_file(rec->part);
         t = mr_arena_zalloc(s->ar, sizeof(*t));
-        t->pub.topic = mr_arena_copy(s->ar, rec->topic.len == 0 && file.len > 0 ? file : name);
+        t->pub.topic = mr_arena_copy(s->ar, rec->topic.len == 0 ? mr_str_z(s->name_z) : name);
         mr_map_put(s->topics, name, t);
     }
     return t;
@@ -232,7 +232,7 @@ enum mr_status mr_sample_run(const struct mr_config *cfg, const char *name_z, st
                              uint64_t *read, struct mr_error *err)
 {
     struct mr_source_listener listener = {.assigned = on_assigned, .revoked = on_revoked};
-    struct sample s = {.ar = ar, .topics = mr_map_create()};
+    struct sample s = {.ar = ar, .topics = mr_map_create(), .name_z = name_z};
     struct mr_config own;
     struct mr_source *src = NULL;
     const struct mr_source_ops *ops = NULL;

@@ -44,6 +44,8 @@ static const char *kind_name(uint8_t kind, char out[32])
 {
     struct mr_type type = MR_TYPE(kind);
     type.open = kind == MR_T_DECIMAL;
+    if (kind == MR_T_ARRAY)
+        return "array"; /* of whatever: only the kind is counted */
     return kind == MR_T_NONE ? "null" : mr_type_text(type, out);
 }
 

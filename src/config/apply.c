@@ -228,6 +228,9 @@ static enum mr_status walk_node(const struct walk *wk, struct mr_str prefix, str
     bool is_group = mr_option_is_group(prefix);
     if (is_group && !opt && node->raw)
         MR_TRY(mr_node_resolve(node, wk->origin, wk->ar, true, &node, err));
+    bool may_be_map = opt && is_group && node->raw && node->kind == MR_NODE_SCALAR && node->text.len > 0 && node->text.ptr[0] == '{';
+    if (may_be_map) /* format={key: kafka, value: avro} */
+        MR_TRY(mr_node_resolve(node, wk->origin, wk->ar, true, &node, err));
     if (!node || (is_group && !opt && mr_node_is_null(node)))
         return MR_OK; /* an empty section */
     if (opt && !(is_group && node->kind == MR_NODE_MAP))

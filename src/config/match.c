@@ -150,6 +150,15 @@ static void find_column_rules(const struct mr_config *cfg, struct mr_str databas
     mr_buf_free(&bare_buf);
 }
 
+void mr_config_column_type(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path,
+                           struct mr_type *type, unsigned *digits)
+{
+    const struct mr_column_rule *typed, *ruled;
+    find_column_rules(cfg, database, table, path, &typed, &ruled);
+    *type = typed != NULL ? typed->type : MR_TYPE(MR_T_NONE);
+    *digits = typed != NULL ? typed->digits : 0;
+}
+
 void mr_config_column(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
                       struct mr_str path, struct mr_type *type, enum mr_policy *policy)
 {

@@ -19,7 +19,23 @@ static const struct mr_word evolve_words[] = {
     {"full", MR_EVOLVE_FULL}, {"add", MR_EVOLVE_ADD}, {"none", MR_EVOLVE_NONE}, {NULL, 0}};
 static const struct mr_word text_invalid_words[] = {
     {"dead_letter", MR_TEXT_DEAD_LETTER}, {"strip", MR_TEXT_STRIP}, {"replace", MR_TEXT_REPLACE}, {NULL, 0}};
-static const struct mr_word array_words[] = {{"json", MR_ARRAY_JSON}, {"table", MR_ARRAY_TABLE}, {NULL, 0}};
+static const struct mr_word array_words[] = {
+    {"json", MR_ARRAY_JSON}, {"array", MR_ARRAY_ARRAY}, {"document", MR_ARRAY_DOCUMENT}, {"table", MR_ARRAY_TABLE}, {NULL, 0}};
+static const struct mr_word decimal_words[] = {
+    {"precise", MR_DECIMAL_PRECISE}, {"string", MR_DECIMAL_STRING}, {"double", MR_DECIMAL_DOUBLE}, {NULL, 0}};
+static const struct mr_word time_words[] = {{"adaptive_time_microseconds", MR_TIME_ADAPTIVE_US},
+                                            {"adaptive", MR_TIME_ADAPTIVE},
+                                            {"microseconds", MR_TIME_MICROSECONDS},
+                                            {"nanoseconds", MR_TIME_NANOSECONDS},
+                                            {"connect", MR_TIME_CONNECT},
+                                            {"isostring", MR_TIME_BY_FORM},
+                                            {"structured", MR_TIME_BY_FORM},
+                                            {NULL, 0}};
+static const struct mr_word binary_words[] = {{"bytes", MR_BINARY_BASE64},
+                                              {"base64", MR_BINARY_BASE64},
+                                              {"base64-url-safe", MR_BINARY_BASE64_URL},
+                                              {"hex", MR_BINARY_HEX},
+                                              {NULL, 0}};
 static const struct mr_word delete_handling_words[] = {{"drop", MR_DELETES_DROP},
                                                        {"tombstone", MR_DELETES_TOMBSTONE},
                                                        {"rewrite", MR_DELETES_REWRITE},
@@ -38,6 +54,11 @@ static const struct mr_word canal_image_words[] = {
     {"standard", MR_CANAL_STANDARD}, {"dts_legacy", MR_CANAL_DTS_LEGACY}, {NULL, 0}};
 static const struct mr_word canal_enum_words[] = {
     {"index", MR_CANAL_INDEX}, {"label", MR_CANAL_LABEL}, {NULL, 0}};
+static const struct mr_word dts_fraction_words[] = {{"auto", MR_DTS_FRACTION_AUTO},
+                                                    {"micro", MR_DTS_FRACTION_MICRO},
+                                                    {"nano", MR_DTS_FRACTION_NANO},
+                                                    {"milli", MR_DTS_FRACTION_MILLI},
+                                                    {NULL, 0}};
 static const struct mr_word canal_sqltype_words[] = {
     {"jdbc", MR_CANAL_JDBC}, {"dts", MR_CANAL_DTS}, {NULL, 0}};
 static const struct mr_word log_format_words[] = {
@@ -109,6 +130,8 @@ const struct mr_option mr_options[] = {
                "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, `key_window`, `null_key`, "
                "`key_value_conflict`."},
 
+    {"default.key.format", MR_OPT_TEXT, AT(default_key_format), .default_z = "kafka",
+     .help_z = "Format of keys whose columns are declared (`key.columns`) and whose format is named nowhere else."},
     {"key.columns", MR_OPT_COMMAS, AT(key_columns), .default_z = "",
      .help_z = "Columns of the key, in their order, with their SQL types: `id BIGINT, region STRING`. Types: `BOOLEAN`, `SMALLINT`, `INT`, "
                "`BIGINT`, `REAL`, `DOUBLE`, `STRING`, `BYTES`, `DECIMAL(p,s)`, `DATE`, `TIME`, `TIMESTAMP`, `UUID`, and for `json`, "
@@ -143,7 +166,22 @@ const struct mr_option mr_options[] = {
     {"registry.basic.auth.user.info", MR_OPT_TEXT, AT(registry.basic_user_info), .default_z = "", .secret = true,
      .help_z = "`user:password` for the registry."},
     {"registry.bearer.auth.credentials.source", MR_OPT_TEXT, AT(registry.bearer_source), .default_z = "",
-     .help_z = "`STATIC_TOKEN`: the registry is asked with `registry.bearer.auth.token`."},
+     .help_z = "`STATIC_TOKEN`: the registry is asked with `registry.bearer.auth.token`. `OAUTHBEARER`: with a token that is got from an "
+               "issuer with OAuth's client credentials."},
+    {"registry.bearer.auth.issuer.endpoint.url", MR_OPT_TEXT, AT(registry.oauth_url), .default_z = "",
+     .help_z = "Where tokens are got (`OAUTHBEARER`)."},
+    {"registry.bearer.auth.client.id", MR_OPT_TEXT, AT(registry.oauth_client_id), .default_z = "",
+     .help_z = "Our name at the issuer of tokens."},
+    {"registry.bearer.auth.client.secret", MR_OPT_TEXT, AT(registry.oauth_client_secret), .default_z = "", .secret = true,
+     .help_z = "Our secret at the issuer of tokens."},
+    {"registry.bearer.auth.scope", MR_OPT_TEXT, AT(registry.oauth_scope), .default_z = "",
+     .help_z = "The scope that the token is asked for with."},
+    {"registry.bearer.auth.cache.expiry.buffer.seconds", MR_OPT_UINT, AT(registry.oauth_buffer_s), .default_z = "300", .min = 0,
+     .max = 86400, .help_z = "How long before it expires a token is replaced."},
+    {"registry.bearer.auth.logical.cluster", MR_OPT_TEXT, AT(registry.logical_cluster), .default_z = "",
+     .help_z = "Confluent Cloud's logical cluster, sent as the header `target-sr-cluster`."},
+    {"registry.bearer.auth.identity.pool.id", MR_OPT_TEXT, AT(registry.identity_pool), .default_z = "",
+     .help_z = "Confluent Cloud's identity pool, sent as the header `Confluent-Identity-Pool-Id`."},
     {"registry.bearer.auth.token", MR_OPT_TEXT, AT(registry.bearer_token), .default_z = "", .secret = true,
      .help_z = "The token for the registry."},
     {"registry.ssl.ca.location", MR_OPT_TEXT, AT(registry.ca_location), .default_z = "", .default_note_z = "the system's",
@@ -212,14 +250,23 @@ const struct mr_option mr_options[] = {
     {"maxwell.missing_is_null", MR_OPT_BOOL, AT(maxwell_missing_is_null), .default_z = "false",
      .help_z = "Maxwell runs with `output_nulls=false` and logs full rows: a column that an update does not list is null. "
                "Otherwise it is unknown and keeps what it has."},
+    {"dts.fraction", MR_OPT_WORD, AT(dts_fraction), .words = dts_fraction_words, .default_z = "auto",
+     .help_z = "Unit of the fractions of seconds in DTS's records: `micro`, `nano` or `milli`. `auto`: nanoseconds from Oracle, else "
+               "microseconds, but nanoseconds where the number is too large for them."},
+    {"dts.logical_names", MR_OPT_BOOL, AT(dts_logical_names), .default_z = "true",
+     .help_z = "Rows of a physical shard go to the table that DTS names as its logical one. `false`: each shard is a table."},
+    {"event_table", MR_OPT_TEXT, AT(event_table), .default_z = "prostore_status_event",
+     .help_z = "The table of the events that are read from a status topic of Prostore."},
 
     {"unwrap.flatten.struct", MR_OPT_BOOL, AT(flatten_struct), .default_z = "true",
      .help_z = "Make columns `a_b` of nested documents. Otherwise a document is one JSON column."},
     {"unwrap.flatten.struct.delimiter", MR_OPT_TEXT, AT(flatten_delimiter), .default_z = "_",
      .help_z = "What stands between the names of a flattened column."},
     {"unwrap.array.encoding", MR_OPT_WORD, AT(array_encoding), .words = array_words, .default_z = "json",
-     .help_z = "How arrays are stored. `json`: as one JSON column. `table`: as rows of a child table `parent__field`, with the parent's key and "
-               "the element's position; it needs unwrap.flatten.struct."},
+     .help_z = "How arrays are stored. json: one JSON column. array: an array of one scalar type is an array column in "
+               "PostgreSQL and a JSON column elsewhere; one whose elements have no type in common is a conflict for the field's "
+               "policy (mixed_array). document: as a document with the members _0, _1, and so on. "
+                "table: as rows of a table `parent__field`, with the parent's key and the element's position; needs unwrap.flatten.struct."},
     {"unwrap.delete.tombstone.handling.mode", MR_OPT_WORD, AT(delete_handling), SAID(delete_handling_said),
      .words = delete_handling_words, .default_z = "tombstone",
      .help_z = "What a delete does, for all tables. `tombstone`: it removes the row, as `delete: hard`. `drop`: "
@@ -256,6 +303,24 @@ const struct mr_option mr_options[] = {
      .default_z = "__debezium_unavailable_value",
      .help_z = "The text that Debezium puts in place of a value that it does not know. The column then "
                "keeps what it has."},
+
+    {"debezium.schema_topic", MR_OPT_TEXT, AT(debezium_schema_topic), .default_z = "auto",
+     .help_z = "The topic in which Debezium tells the columns of the tables of MySQL and MariaDB. It is read before rows "
+               "that come without a schema, which are then decoded by it. `auto`: the topic named like the connector's "
+               "`topic.prefix`, if there is one. `none`: nothing is looked for. Or a name, in which `{prefix}` stands for "
+               "that prefix."},
+    {"debezium.schema_wait", MR_OPT_DURATION, AT(debezium_schema_wait_ms), .default_z = "30s", .min = 0, .max = HOUR,
+     .help_z = "How long a row waits for that topic to tell of a column that it has not told of yet. Then the row "
+               "becomes a dead letter."},
+    {"debezium.decimal.handling.mode", MR_OPT_WORD, AT(debezium_decimal), .words = decimal_words, .default_z = "precise",
+     .help_z = "The connector's option of that name, for rows without a schema. It says what a decimal in a text is: the "
+               "bytes of a number (`precise`) or its digits."},
+    {"debezium.time.precision.mode", MR_OPT_WORD, AT(debezium_time), .words = time_words,
+     .default_z = "adaptive_time_microseconds",
+     .help_z = "The connector's option of that name, for rows without a schema: the unit of times and timestamps. ISO "
+               "texts and structures are recognised in every mode."},
+    {"debezium.binary.handling.mode", MR_OPT_WORD, AT(debezium_binary), .words = binary_words, .default_z = "bytes",
+     .help_z = "The connector's option of that name, for rows without a schema: how bytes are written."},
 
     {"text.invalid", MR_OPT_WORD, AT(text_invalid), .words = text_invalid_words, .default_z = "dead_letter",
      .help_z = "What to do with text that the target cannot hold (U+0000 in PostgreSQL, lone surrogates, "
@@ -343,16 +408,20 @@ const struct mr_option_section mr_option_sections[] = {
     {"source", "Source", "Exactly one source is read: Kafka or files."},
     {"format", "Formats", ""},
     {"topics", NULL, NULL},
+    {"default", NULL, NULL},
     {"key", NULL, NULL},
     {"null", NULL, NULL},
     {"value", NULL, NULL},
     {"json", NULL, NULL},
     {"avro", NULL, NULL},
     {"registry", "Schema registry", "Named as in Confluent's clients."},
-    {"canal", "Canal and Maxwell", ""},
+    {"canal", "Canal, Maxwell and DTS", ""},
     {"maxwell", NULL, NULL},
+    {"dts", NULL, NULL},
     {"unwrap", "Unwrapping events",
      "Named as in Debezium's own transforms; those that add columns work for every format."},
+    {"debezium", "Rows without a schema",
+     "Debezium's rows, written by a converter whose schemas are off: what their values mean has to be known from elsewhere."},
     {"text", "Text and limits", ""},
     {"limits", NULL, NULL},
     {"target", "Target", ""},

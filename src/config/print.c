@@ -1,6 +1,8 @@
 /* What the configuration is, for people: every option with its value, its default and where it was said. Secrets are masked. */
 #include "option.h"
 
+#include <stdio.h>
+
 #include <millrace/base/buf.h>
 
 #include <strings.h>
@@ -188,15 +190,23 @@ static void print_pairs(const struct mr_option *opt, const struct mr_config *cfg
     mr_buf_free(&value);
 }
 
+static void append_type(const struct mr_column_rule *rule, struct mr_buf *out)
+{
+    char name[32], text[40];
+    mr_type_text(rule->type, name);
+    if (rule->digits > 0)
+        snprintf(text, sizeof text, "%s(%u)", name, rule->digits);
+    mr_buf_append_json(out, mr_str_z(rule->digits > 0 ? text : name));
+}
+
 static void print_columns(const struct mr_option *opt, const struct mr_config *cfg, bool json,
                           struct mr_buf *out)
 {
     struct mr_buf value = MR_BUF_INIT(MR_CONFIG_MAX_TEXT);
     for (size_t i = 0; i < cfg->column_count; i++) {
         const struct mr_column_rule *rule = &cfg->columns[i];
-        char text[32];
         if (opt->type == MR_OPT_COLUMN_TYPES && rule->type.kind != MR_T_NONE)
-            mr_buf_append_json(&value, mr_str_z(mr_type_text(rule->type, text)));
+            append_type(rule, &value);
         if (opt->type == MR_OPT_COLUMN_POLICIES && rule->policy != MR_POLICY_UNSET)
             mr_buf_append_json(&value, mr_str_z(mr_policy_name(rule->policy)));
         if (value.len > 0)

@@ -77,6 +77,18 @@ static enum mr_status check_column_name(struct mr_str name, const struct mr_node
     return MR_OK;
 }
 
+/* The digits of timestamp(6): they tell the unit of a number that stands for one. 0 where there are none. */
+static uint8_t fraction_digits(struct mr_type type, struct mr_str text)
+{
+    int64_t n = 0;
+    ptrdiff_t open = mr_str_find(text, '('), close = mr_str_find(text, ')');
+    bool is_moment = type.kind == MR_T_TIMESTAMP || type.kind == MR_T_TIME;
+    if (!is_moment || open < 0 || close < open)
+        return 0;
+    struct mr_str inside = mr_str_trim(mr_str_of(text.ptr + open + 1, (size_t)(close - open - 1)));
+    return mr_parse_int64(inside, &n) && n >= 0 && n <= 9 ? (uint8_t)n : 0;
+}
+
 /* n of binary(n), which says more than our type for bytes does: how many there always are. */
 static uint32_t fixed_bytes(struct mr_str text)
 {
@@ -109,6 +121,7 @@ static enum mr_status set_column_type(struct mr_config *cfg, const struct mr_opt
     type.origin = MR_SCHEMA;
     struct mr_column_rule *rule = column_rule(cfg, name);
     rule->type = type;
+    rule->digits = fraction_digits(type, text);
     rule->fixed_bytes = fixed_bytes(mr_str_trim(text));
     return MR_OK;
 }

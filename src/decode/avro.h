@@ -74,15 +74,15 @@ struct mr_avro_type {
     bool is_sized;      /* min_size is known */
     uint32_t min_size;  /* bytes of the shortest datum */
     struct mr_str name; /* full name of records, enums, fixed */
-    const struct mr_json_doc *doc; /* where the properties stand */
-    uint32_t node;                 /* the type's object; MR_JSON_NONE for a bare name */
-    int32_t precision, scale;      /* DECIMAL; precision 0 = not said */
-    const struct mr_avro_field *fields; /* RECORD */
-    const struct mr_avro_type **branches; /* UNION */
-    const struct mr_str *symbols;  /* ENUM */
-    uint32_t count;                /* of fields, branches or symbols */
-    uint32_t size;                 /* FIXED */
-    const struct mr_avro_type *items; /* ARRAY; MAP: values; SIMPLE union: the type that is not null */
+    const struct mr_json_doc *doc;           /* where the properties stand */
+    uint32_t node;                           /* the type's object; MR_JSON_NONE for a bare name */
+    int32_t precision, scale;                /* DECIMAL; precision 0 = not said */
+    const struct mr_avro_field *fields;      /* RECORD */
+    const struct mr_avro_type **branches;    /* UNION */
+    const struct mr_str *symbols;            /* ENUM */
+    uint32_t count;                          /* of fields, branches or symbols */
+    uint32_t size;                           /* FIXED */
+    const struct mr_avro_type *items;        /* ARRAY; MAP: values; SIMPLE union: the type that is not null */
     const struct mr_connect_schema *connect; /* avro_connect.c: what it has made of it */
 };
 
@@ -97,8 +97,8 @@ struct mr_avro_schema {
 struct mr_avro_schema *mr_avro_schema_create(void);
 void mr_avro_schema_destroy(struct mr_avro_schema *schema); /* NULL is fine */
 /* Parse a text; the types that it names can be used by the next one. The last one parsed is the root. DATA bad_schema. */
-enum mr_status mr_avro_schema_parse(struct mr_avro_schema *schema, struct mr_str text, struct mr_error *err)
-    MR_MUST_CHECK;
+enum mr_status mr_avro_schema_parse(struct mr_avro_schema *schema, struct mr_str text,
+                                    struct mr_error *err) MR_MUST_CHECK;
 /* The Connect schema of the root; made once, lives as long as the schema. */
 const struct mr_connect_schema *mr_avro_connect(struct mr_avro_schema *schema);
 
@@ -111,7 +111,8 @@ struct mr_avro_limits {
 
 /* One datum into the builder, which must be empty. The bytes must be used up. A top-level `bytes` has no length. DATA truncated, corrupt,
  * bad_utf8, trailing_data, limit_exceeded. */
-enum mr_status mr_avro_read(const struct mr_avro_schema *schema, struct mr_str bytes, const struct mr_avro_limits *limits,
-                            struct mr_json_build *out, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_avro_read(const struct mr_avro_schema *schema, struct mr_str bytes,
+                            const struct mr_avro_limits *limits, struct mr_json_build *out,
+                            struct mr_error *err) MR_MUST_CHECK;
 
 #endif

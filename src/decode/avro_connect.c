@@ -111,8 +111,8 @@ static const struct mr_connect_schema *make(const struct mr_avro_type *type, str
 static void make_fields(const struct mr_avro_type *type, struct mr_arena *ar, struct mr_connect_schema *out);
 
 /* A type's own schema; `parameters` are its own or, for a type named a second time, its field's. */
-static struct mr_connect_schema *make_own(const struct mr_avro_type *type, const struct mr_json_doc *doc, uint32_t parameters,
-                                          struct mr_arena *ar)
+static struct mr_connect_schema *make_own(const struct mr_avro_type *type, const struct mr_json_doc *doc,
+                                          uint32_t parameters, struct mr_arena *ar)
 {
     struct mr_str name = property(type, "connect.name", ar);
     if (name.len == 0 && type->kind == MR_A_RECORD)
@@ -155,7 +155,8 @@ static struct mr_connect_schema *make_union(const struct mr_avro_type *type, str
 
 static const struct mr_connect_schema *make(const struct mr_avro_type *shared, struct mr_arena *ar)
 {
-    struct mr_avro_type *type = (struct mr_avro_type *)shared; /* the schema's owner asks; what is made is kept in it */
+    struct mr_avro_type *type =
+        (struct mr_avro_type *)shared; /* the schema's owner asks; what is made is kept in it */
     if (type->connect != NULL)
         return type->connect;
     if (type->is_compiling)
@@ -165,9 +166,11 @@ static const struct mr_connect_schema *make(const struct mr_avro_type *shared, s
     if (type->node != MR_JSON_NONE)
         parameters = MR_JSON_MEMBER(type->doc, type->node, "connect.parameters");
     bool is_union = type->kind == MR_A_UNION;
-    struct mr_connect_schema *out = is_union ? make_union(type, ar) : make_own(type, type->doc, parameters, ar);
+    struct mr_connect_schema *out =
+        is_union ? make_union(type, ar) : make_own(type, type->doc, parameters, ar);
     out->type.origin = out->type.kind != MR_T_NONE ? MR_SCHEMA : MR_OBSERVED;
-    out->type.not_null = out->type.kind != MR_T_NONE && type->kind != MR_A_NULL && !(is_union && type->is_nullable);
+    out->type.not_null =
+        out->type.kind != MR_T_NONE && type->kind != MR_A_NULL && !(is_union && type->is_nullable);
     type->is_compiling = false;
     type->connect = out;
     return out;
@@ -184,7 +187,8 @@ static const struct mr_connect_schema *field_schema(const struct mr_avro_field *
         is_nullable = type->is_nullable;
         type = type->items;
     }
-    if (type->kind == MR_A_UNION || type->kind == MR_A_RECORD || type->kind == MR_A_ARRAY || type->kind == MR_A_MAP)
+    if (type->kind == MR_A_UNION || type->kind == MR_A_RECORD || type->kind == MR_A_ARRAY ||
+        type->kind == MR_A_MAP)
         return make(f->type, ar);
     struct mr_connect_schema *out = make_own(type, f->doc, f->parameters, ar);
     out->type.origin = MR_SCHEMA;

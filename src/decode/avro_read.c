@@ -104,7 +104,8 @@ static void put_duration(struct reader *r, struct mr_str raw)
     uint32_t part[3];
     const unsigned char *u = (const unsigned char *)raw.ptr;
     for (int i = 0; i < 3; i++)
-        part[i] = (uint32_t)u[4 * i] | (uint32_t)u[4 * i + 1] << 8 | (uint32_t)u[4 * i + 2] << 16 | (uint32_t)u[4 * i + 3] << 24;
+        part[i] = (uint32_t)u[4 * i] | (uint32_t)u[4 * i + 1] << 8 | (uint32_t)u[4 * i + 2] << 16 |
+                  (uint32_t)u[4 * i + 3] << 24;
     struct mr_buf text = MR_BUF_INIT(128);
     mr_buf_append_char(&text, 'P');
     if (part[0] != 0)
@@ -139,7 +140,8 @@ static enum mr_status put_big_decimal(struct reader *r, struct mr_str raw)
     struct mr_arena *ar = mr_arena_create(256);
     bool is_far = scale > 1000 || scale < -100;
     enum mr_status status = MR_OK;
-    if (in.p != in.end || scale > 19000 || scale < -19000 || !mr_decimal_from_bytes(unscaled, is_far ? 0 : (int32_t)scale, ar, &digits))
+    if (in.p != in.end || scale > 19000 || scale < -19000 ||
+        !mr_decimal_from_bytes(unscaled, is_far ? 0 : (int32_t)scale, ar, &digits))
         status = corrupt(r, "a big-decimal that is none");
     else if (is_far)
         digits = mr_arena_printf(ar, "%.*sE%d", MR_STR_FMT(digits), (int)-scale);
@@ -203,7 +205,8 @@ static enum mr_status read_block(struct reader *r, size_t least, int64_t *count,
     }
     if (least != 0)
         return (uint64_t)*count > left(r) / least ? truncated(r) : MR_OK;
-    if ((uint64_t)*count > r->limits->max_items || (r->empty_items += (uint64_t)*count) > r->limits->max_items)
+    if ((uint64_t)*count > r->limits->max_items ||
+        (r->empty_items += (uint64_t)*count) > r->limits->max_items)
         return mr_fail_data(r->err, MR_CODE_LIMIT_EXCEEDED, "the Avro data holds more than %llu empty items",
                             (unsigned long long)r->limits->max_items);
     return MR_OK;
@@ -245,7 +248,8 @@ static enum mr_status entry_key(struct reader *r, const struct mr_avro_type *typ
     if (status == MR_OK)
         status = mr_json_build_finish(&key, ar, &doc, r->err);
     if (status == MR_OK)
-        mr_json_build_name(out, mr_json_is(&doc, 0, MR_J_STRING) ? mr_json_string(&doc, 0, ar, NULL) : mr_json_raw(&doc, 0));
+        mr_json_build_name(out, mr_json_is(&doc, 0, MR_J_STRING) ? mr_json_string(&doc, 0, ar, NULL)
+                                                                 : mr_json_raw(&doc, 0));
     mr_json_build_free(&key);
     mr_arena_destroy(ar);
     return status;
@@ -393,18 +397,20 @@ static enum mr_status read_value(struct reader *r, const struct mr_avro_type *ty
         return read_scalar(r, type);
 
     if (++r->depth > r->limits->max_depth)
-        return mr_fail_data(r->err, MR_CODE_LIMIT_EXCEEDED, "the Avro data is nested more than %u deep", r->limits->max_depth);
-    enum mr_status status = type->kind == MR_A_RECORD                      ? read_record(r, type)
+        return mr_fail_data(r->err, MR_CODE_LIMIT_EXCEEDED, "the Avro data is nested more than %u deep",
+                            r->limits->max_depth);
+    enum mr_status status = type->kind == MR_A_RECORD                    ? read_record(r, type)
                             : type->kind == MR_A_MAP || type->is_entries ? read_map(r, type)
-                                                                          : read_array(r, type);
+                                                                         : read_array(r, type);
     r->depth--;
     if (status == MR_OK && r->out->text.overflow)
         return mr_buf_check(&r->out->text, "the decoded message", r->err); /* no further work for it */
     return status;
 }
 
-enum mr_status mr_avro_read(const struct mr_avro_schema *schema, struct mr_str bytes, const struct mr_avro_limits *limits,
-                            struct mr_json_build *out, struct mr_error *err)
+enum mr_status mr_avro_read(const struct mr_avro_schema *schema, struct mr_str bytes,
+                            const struct mr_avro_limits *limits, struct mr_json_build *out,
+                            struct mr_error *err)
 {
     struct reader r = {.p = (const unsigned char *)bytes.ptr, .limits = limits, .out = out, .err = err};
     if (bytes.len == 0)

@@ -108,26 +108,30 @@ static struct mr_str full_name(struct parse *p, uint32_t node, struct mr_str spa
     return qualified(p, name, space);
 }
 
-static enum mr_status resolve(struct parse *p, struct mr_str name, struct mr_str space, const struct mr_avro_type **out)
+static enum mr_status resolve(struct parse *p, struct mr_str name, struct mr_str space,
+                              const struct mr_avro_type **out)
 {
     *out = mr_map_get(p->schema->names, qualified(p, name, space));
     if (*out == NULL)
         *out = mr_map_get(p->schema->names, name);
     if (*out == NULL)
-        return mr_fail_data(p->err, MR_CODE_BAD_SCHEMA, "the Avro schema names a type \"%.*s\" that it does not define",
+        return mr_fail_data(p->err, MR_CODE_BAD_SCHEMA,
+                            "the Avro schema names a type \"%.*s\" that it does not define",
                             MR_STR_FMT(name));
     return MR_OK;
 }
 
 /* ---- Types ---- */
 
-static enum mr_status parse_type(struct parse *p, uint32_t node, struct mr_str space, const struct mr_avro_type **out);
+static enum mr_status parse_type(struct parse *p, uint32_t node, struct mr_str space,
+                                 const struct mr_avro_type **out);
 
 static enum mr_status parse_fields(struct parse *p, struct mr_avro_type *type, struct mr_str space)
 {
     uint32_t list = MR_JSON_MEMBER(p->doc, type->node, "fields");
     if (!mr_json_is(p->doc, list, MR_J_ARRAY))
-        return mr_fail_data(p->err, MR_CODE_BAD_SCHEMA, "the Avro record \"%.*s\" has no fields", MR_STR_FMT(type->name));
+        return mr_fail_data(p->err, MR_CODE_BAD_SCHEMA, "the Avro record \"%.*s\" has no fields",
+                            MR_STR_FMT(type->name));
     struct mr_avro_field *fields = mr_arena_zalloc(p->ar, (p->doc->nodes[list].count + 1) * sizeof(*fields));
     uint32_t n = 0;
     for (uint32_t e = mr_json_first(p->doc, list); e != MR_JSON_NONE; e = mr_json_next_in(p->doc, list, e)) {
@@ -150,7 +154,8 @@ static enum mr_status parse_symbols(struct parse *p, struct mr_avro_type *type)
 {
     uint32_t list = MR_JSON_MEMBER(p->doc, type->node, "symbols");
     if (!mr_json_is(p->doc, list, MR_J_ARRAY))
-        return mr_fail_data(p->err, MR_CODE_BAD_SCHEMA, "the Avro enum \"%.*s\" has no symbols", MR_STR_FMT(type->name));
+        return mr_fail_data(p->err, MR_CODE_BAD_SCHEMA, "the Avro enum \"%.*s\" has no symbols",
+                            MR_STR_FMT(type->name));
     struct mr_str *symbols = mr_arena_alloc(p->ar, (p->doc->nodes[list].count + 1) * sizeof(*symbols));
     for (uint32_t e = mr_json_first(p->doc, list); e != MR_JSON_NONE; e = mr_json_next_in(p->doc, list, e))
         symbols[type->count++] = text_of(p, e);
@@ -161,8 +166,10 @@ static enum mr_status parse_symbols(struct parse *p, struct mr_avro_type *type)
 static enum mr_status parse_size(struct parse *p, struct mr_avro_type *type)
 {
     int64_t size;
-    if (!mr_json_int64(p->doc, MR_JSON_MEMBER(p->doc, type->node, "size"), &size) || size < 1 || size > MAX_FIXED)
-        return mr_fail_data(p->err, MR_CODE_BAD_SCHEMA, "the Avro type \"%.*s\" has no sensible size", MR_STR_FMT(type->name));
+    if (!mr_json_int64(p->doc, MR_JSON_MEMBER(p->doc, type->node, "size"), &size) || size < 1 ||
+        size > MAX_FIXED)
+        return mr_fail_data(p->err, MR_CODE_BAD_SCHEMA, "the Avro type \"%.*s\" has no sensible size",
+                            MR_STR_FMT(type->name));
     type->size = (uint32_t)size;
     return MR_OK;
 }
@@ -208,7 +215,8 @@ static void read_logical(struct parse *p, struct mr_avro_type *type)
 {
     struct mr_str name = member_text(p, type->node, "logicalType");
     for (size_t i = 0; name.len != 0 && i < sizeof(logicals) / sizeof(logicals[0]); i++) {
-        if (!mr_str_eq_z(name, logicals[i].name_z) || (type->kind != logicals[i].kind && type->kind != logicals[i].other_kind))
+        if (!mr_str_eq_z(name, logicals[i].name_z) ||
+            (type->kind != logicals[i].kind && type->kind != logicals[i].other_kind))
             continue;
         if (type->kind == MR_A_FIXED && logicals[i].fixed_size != 0 && type->size != logicals[i].fixed_size)
             return;
@@ -219,20 +227,23 @@ static void read_logical(struct parse *p, struct mr_avro_type *type)
     type->precision = int_member(p, type->node, "precision");
     type->scale = int_member(p, type->node, "scale");
     /* The specification says to ignore such a type; Connect writes exactly that for decimals without scale, and means it. */
-    bool is_odd = type->scale < 0 || (type->precision > 0 && type->scale > type->precision) || type->precision < 0;
-    if (is_odd && !mr_str_eq(member_text(p, type->node, "connect.name"), MR_STR("org.apache.kafka.connect.data.Decimal")))
+    bool is_odd =
+        type->scale < 0 || (type->precision > 0 && type->scale > type->precision) || type->precision < 0;
+    if (is_odd && !mr_str_eq(member_text(p, type->node, "connect.name"),
+                             MR_STR("org.apache.kafka.connect.data.Decimal")))
         type->logical = MR_AL_NONE;
 }
 
-static enum mr_status parse_complex(struct parse *p, enum mr_avro_kind kind, uint32_t node, struct mr_str space,
-                                    const struct mr_avro_type **out)
+static enum mr_status parse_complex(struct parse *p, enum mr_avro_kind kind, uint32_t node,
+                                    struct mr_str space, const struct mr_avro_type **out)
 {
     struct mr_avro_type *type = new_type(p, kind, node);
     *out = type;
     if (kind == MR_A_RECORD || kind == MR_A_ENUM || kind == MR_A_FIXED)
         MR_TRY(parse_named(p, type, space));
     if (kind == MR_A_ARRAY || kind == MR_A_MAP) {
-        uint32_t of = kind == MR_A_ARRAY ? MR_JSON_MEMBER(p->doc, node, "items") : MR_JSON_MEMBER(p->doc, node, "values");
+        uint32_t of = kind == MR_A_ARRAY ? MR_JSON_MEMBER(p->doc, node, "items")
+                                         : MR_JSON_MEMBER(p->doc, node, "values");
         if (of == MR_JSON_NONE)
             return mr_fail_data(p->err, MR_CODE_BAD_SCHEMA, "an Avro array or map does not say of what");
         MR_TRY(parse_type(p, of, space, &type->items));
@@ -246,7 +257,8 @@ static enum mr_status parse_complex(struct parse *p, enum mr_avro_kind kind, uin
 
 static bool is_number(const struct mr_avro_type *type)
 {
-    return (type->kind == MR_A_INT || type->kind == MR_A_LONG || type->kind == MR_A_FLOAT || type->kind == MR_A_DOUBLE) &&
+    return (type->kind == MR_A_INT || type->kind == MR_A_LONG || type->kind == MR_A_FLOAT ||
+            type->kind == MR_A_DOUBLE) &&
            type->logical == MR_AL_NONE;
 }
 
@@ -278,7 +290,8 @@ static void judge_union(struct mr_avro_type *type)
                                            : MR_AU_TEXT;
 }
 
-static enum mr_status parse_union(struct parse *p, uint32_t node, struct mr_str space, const struct mr_avro_type **out)
+static enum mr_status parse_union(struct parse *p, uint32_t node, struct mr_str space,
+                                  const struct mr_avro_type **out)
 {
     struct mr_avro_type *type = new_type(p, MR_A_UNION, MR_JSON_NONE);
     uint32_t count = p->doc->nodes[node].count, seen = 0;
@@ -309,18 +322,22 @@ static enum mr_status parse_text(struct parse *p, uint32_t node, uint32_t at, st
     if (!kind_of(name, &kind))
         return resolve(p, name, space, out);
     if (node == MR_JSON_NONE && kind >= MR_A_RECORD)
-        return mr_fail_data(p->err, MR_CODE_BAD_SCHEMA, "the Avro schema names the type \"%.*s\" without describing it",
+        return mr_fail_data(p->err, MR_CODE_BAD_SCHEMA,
+                            "the Avro schema names the type \"%.*s\" without describing it",
                             MR_STR_FMT(name));
     return parse_complex(p, kind, node, space, out);
 }
 
-static enum mr_status parse_type(struct parse *p, uint32_t node, struct mr_str space, const struct mr_avro_type **out)
+static enum mr_status parse_type(struct parse *p, uint32_t node, struct mr_str space,
+                                 const struct mr_avro_type **out)
 {
     *out = NULL;
     if (++p->depth > MAX_TYPE_DEPTH)
-        return mr_fail_data(p->err, MR_CODE_BAD_SCHEMA, "the Avro schema is nested more than %d deep", MAX_TYPE_DEPTH);
+        return mr_fail_data(p->err, MR_CODE_BAD_SCHEMA, "the Avro schema is nested more than %d deep",
+                            MAX_TYPE_DEPTH);
     enum mr_status status;
-    uint32_t inner = mr_json_is(p->doc, node, MR_J_OBJECT) ? MR_JSON_MEMBER(p->doc, node, "type") : MR_JSON_NONE;
+    uint32_t inner =
+        mr_json_is(p->doc, node, MR_J_OBJECT) ? MR_JSON_MEMBER(p->doc, node, "type") : MR_JSON_NONE;
     if (mr_json_is(p->doc, node, MR_J_STRING))
         status = parse_text(p, MR_JSON_NONE, node, space, out);
     else if (mr_json_is(p->doc, node, MR_J_ARRAY))
@@ -408,7 +425,8 @@ enum mr_status mr_avro_schema_parse(struct mr_avro_schema *schema, struct mr_str
     struct mr_json_limits limits = {.max_depth = MAX_JSON_DEPTH, .max_bytes = MAX_SCHEMA_BYTES};
     struct mr_json_reader *reader = mr_json_reader_create(&limits);
     struct mr_json_doc *doc = mr_arena_alloc(schema->ar, sizeof(*doc));
-    enum mr_status status = mr_json_parse_arena(reader, mr_arena_copy(schema->ar, text), schema->ar, doc, NULL);
+    enum mr_status status =
+        mr_json_parse_arena(reader, mr_arena_copy(schema->ar, text), schema->ar, doc, NULL);
     mr_json_reader_destroy(reader);
     if (status != MR_OK)
         return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "the text of the Avro schema is no JSON");

@@ -53,14 +53,22 @@ static enum mr_status create(const struct mr_config *cfg, struct mr_decoder **ou
 
 /* ---- Changes of rows ---- */
 
+void mr_canal_meta(struct mr_canal_message *m, struct mr_str op, struct mr_change *ev)
+{
+    struct mr_meta_facts facts = {.op = op, .database = ev->relation.database, .table = ev->relation.table, .gtid = m->gtid,
+                                  .tx_id = m->tx_id, .source_us = m->source_us, .produced_ms = m->produced_ms};
+    mr_meta_of_facts(m->cl->meta, m->cl->cn, m->rec, &facts, m->ar, ev);
+}
+
 static struct mr_change *new_row(struct mr_canal_message *m, enum mr_op op)
 {
-    struct mr_change *ev = mr_arena_zalloc(m->ar, sizeof(*ev));
+    struct mr_change *ev = &m->row_change;
+    memset(ev, 0, sizeof(*ev));
     ev->op = op;
     ev->relation = m->relation;
     ev->source_us = m->source_us;
     ev->tx_id = m->tx_id;
-    ev->meta = mr_meta_fields(m->cl->meta, m->cl->cn, m->rec, NULL, NULL, m->op, m->ar);
+    mr_canal_meta(m, m->op, ev);
     return ev;
 }
 
@@ -239,13 +247,17 @@ static void read_origin(struct mr_canal_message *m)
     uint32_t es = MR_JSON_MEMBER(doc, m->sh->object, "es"), gtid = MR_JSON_MEMBER(doc, m->sh->object, "gtid");
     uint32_t commit = MR_JSON_MEMBER(doc, m->sh->node[MR_M_TIDB], "commitTs");
     int64_t ms;
-    m->source_us = INT64_MIN;
+    m->source_us = m->produced_ms = INT64_MIN;
+    if (mr_json_int64(doc, MR_JSON_MEMBER(doc, m->sh->object, "ts"), &ms) && ms > 0)
+        m->produced_ms = ms;
+    if (mr_json_is(doc, gtid, MR_J_STRING))
+        m->gtid = mr_json_string(doc, gtid, m->ar, NULL);
     if (mr_json_int64(doc, es, &ms) && ms > 0 && ms < INT64_MAX / 1000)
         m->source_us = ms * 1000;
     if (mr_json_is(doc, commit, MR_J_NUMBER))
         m->tx_id = mr_json_raw(doc, commit);
-    else if (mr_json_is(doc, gtid, MR_J_STRING))
-        m->tx_id = mr_json_string(doc, gtid, m->ar, NULL);
+    else
+        m->tx_id = m->gtid;
 }
 
 static enum mr_status message(struct mr_canal_message *m, struct mr_error *err)

@@ -42,8 +42,10 @@ struct mr_canal_message {
 
     struct mr_relation relation;
     int64_t source_us;
-    struct mr_str tx_id;
+    struct mr_str tx_id, gtid;
+    int64_t produced_ms;     /* `ts` */
     struct mr_str op;        /* for the metadata columns */
+    struct mr_change row_change; /* the row's that is being read: whoever gets it keeps a copy, and a message may have very many */
 
     struct mr_canal_column *columns;
     size_t column_count, column_cap;
@@ -67,6 +69,9 @@ enum mr_status mr_canal_old(struct mr_canal_message *m, uint32_t node, const str
 /* The change's key from an image of its row. DATA no_key. */
 enum mr_status mr_canal_key(struct mr_canal_message *m, const struct mr_fields *image, struct mr_change *ev,
                             struct mr_error *err) MR_MUST_CHECK;
+
+/* The metadata columns of a change whose relation is set. */
+void mr_canal_meta(struct mr_canal_message *m, struct mr_str op, struct mr_change *ev);
 
 /* ---- canal_ddl.c ---- */
 

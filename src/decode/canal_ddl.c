@@ -91,13 +91,14 @@ static enum mr_status emit_targets(struct mr_canal_message *m, struct mr_str sql
         struct mr_change *ev;
         if (stmt->is_truncate) {
             ev = new_change(m, MR_OP_TRUNCATE);
-            ev->meta = mr_meta_fields(m->cl->meta, m->cl->cn, m->rec, NULL, NULL, MR_STR("t"), m->ar);
         } else {
             ev = new_schema_change(m, sql, session, stmt->kind, (uint32_t)i);
             if (stmt->kind == MR_STMT_RENAME)
                 ev->new_relation = resolved(m, t->new_name, session);
         }
         ev->relation = resolved(m, t->name, session);
+        if (stmt->is_truncate)
+            mr_canal_meta(m, MR_STR("t"), ev);
         MR_TRY(m->emit(m->ctx, ev, err));
     }
     return MR_OK;

@@ -56,6 +56,15 @@ static struct mr_type field_type(const struct mr_connect_schema *schema)
     return schema->type;
 }
 
+static void plain_members(struct mr_connect *cn, const struct mr_json_doc *doc, uint32_t node,
+                          struct mr_str parent, struct mr_arena *ar, struct mr_field_list *out)
+{
+    size_t from = out->count, waiting = mr_arrays_waiting(out);
+    mr_flatten_json(cn->cfg, doc, node, parent, ar, out);
+    mark_all(cn, out, from);
+    mr_arrays_keep_unknown(out, waiting, cn->placeholder.text);
+}
+
 static void nested(struct mr_connect *cn, const struct mr_connect_schema *schema,
                    const struct mr_json_doc *doc, uint32_t node, struct mr_str path, struct mr_arena *ar,
                    struct mr_field_list *out);
@@ -114,8 +123,24 @@ void mr_connect_member(struct mr_connect *cn, const struct mr_connect_schema *sc
 
     if (!is_null && note_array(cn, schema, doc, node, path, out))
         return;
-    struct mr_value v = is_null ? mr_value_null() : mr_connect_value(cn, schema, doc, node, ar);
-    mr_field_add(out, ar, path, field_type(schema), v);
+    bool is_free = schema == NULL || schema->kind == MR_C_ANY;
+    if (is_free && !is_null && mr_json_is(doc, node, MR_J_ARRAY) && cn->cfg->flatten_struct &&
+        cn->cfg->array_encoding == MR_ARRAY_DOCUMENT && mr_flatten_may(out, path, members)) {
+        plain_members(cn, doc, node, path, ar, out);
+        return;
+    }
+    struct mr_value v = mr_value_null();
+    struct mr_type type = field_type(schema);
+    if (mr_connect_is_array(cn, schema)) {
+        type = mr_type_array_of(schema->items->type);
+        type.origin = MR_SCHEMA;
+        type.not_null = schema->type.not_null;
+        if (!is_null)
+            v = mr_connect_array(cn, schema, doc, node, ar);
+    } else if (!is_null) {
+        v = is_free ? mr_flatten_value(cn->cfg, doc, node, ar) : mr_connect_value(cn, schema, doc, node, ar);
+    }
+    mr_field_add(out, ar, path, type, v);
     if ((schema == NULL || schema->kind == MR_C_ANY) && cn->placeholder.text.len != 0)
         mark_unavailable(cn, &out->items[out->count - 1]);
 }
@@ -157,16 +182,6 @@ static bool struct_members(struct mr_connect *cn, const struct mr_connect_schema
         mr_connect_member(cn, f == NULL ? NULL : f->schema, doc, n + 1, path, ar, out);
     }
     return true;
-}
-
-static void plain_members(struct mr_connect *cn, const struct mr_json_doc *doc, uint32_t node,
-                          struct mr_str parent, struct mr_arena *ar, struct mr_field_list *out)
-{
-    size_t from = out->count;
-    size_t waiting = mr_arrays_waiting(out);
-    mr_flatten_json(cn->cfg, doc, node, parent, ar, out);
-    mark_all(cn, out, from);
-    mr_arrays_keep_unknown(out, waiting, cn->placeholder.text);
 }
 
 /* Without a second try, which would double the work at every level of nesting. */

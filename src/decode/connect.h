@@ -38,6 +38,8 @@ enum mr_semantic {
     MR_S_DECIMAL,
     MR_S_DECIMAL_TEXT,     /* a string that the propagated source type calls a decimal */
     MR_S_VARIABLE_DECIMAL,
+    MR_S_HEX,              /* bytes as hexadecimal text */
+    MR_S_BASE64_URL,       /* bytes as base64 text with the alphabet of URLs */
     MR_S_UNSIGNED64,       /* an int64 that wraps: the propagated source type is BIGINT UNSIGNED */
     MR_S_BITS,
     MR_S_JSON,
@@ -89,6 +91,10 @@ struct mr_connect_schema {
     uint32_t length;      /* BITS; 0 = the schema does not say */
     const struct mr_str *labels; /* ENUM: unescaped */
     uint32_t label_count;
+    bool takes_bool;      /* an integer that a converter may have made true or false of */
+    uint8_t written;      /* enum mr_json_kind of values that this is for, if there is an `other` */
+    const struct mr_connect_schema *other; /* how values of other JSON kinds are read: a column whose type is known without its schema, so that the
+                             connector's options show only in what it writes; NULL = all the same */
     const struct mr_connect_schema *items; /* ARRAY; MAP: its values, where they are known */
     bool is_closed;       /* STRUCT: members that it does not name are no columns */
     bool renders;         /* values in it, written into a document, have another form than in the payload; connect_render.c */
@@ -172,6 +178,12 @@ enum mr_status mr_connect_open(struct mr_connect *cn, enum mr_connect_side side,
                                struct mr_connect_message *out, struct mr_error *err) MR_MUST_CHECK;
 
 /* ---- Payloads to fields ---- */
+
+/* Under unwrap.array.encoding `array`: does the schema declare an array of one scalar type? And its value: ARRAY, or INVALID or UNAVAILABLE as its
+ * elements are. */
+bool mr_connect_is_array(const struct mr_connect *cn, const struct mr_connect_schema *schema);
+struct mr_value mr_connect_array(struct mr_connect *cn, const struct mr_connect_schema *schema, const struct mr_json_doc *doc,
+                                 uint32_t node, struct mr_arena *ar);
 
 /* The members of the object at `node` as fields, under `parent` ("" at the top). With a struct schema by that schema, else as plain
  * JSON. */

@@ -2,8 +2,9 @@
  * date or a decimal there. See connect.h. The recursion is as deep as the schema is, which its compiler bounds. */
 #include "connect.h"
 
-static bool render_object(struct mr_connect *cn, const struct mr_connect_schema *schema, const struct mr_json_doc *doc,
-                          uint32_t node, struct mr_arena *ar, struct mr_buf *out, struct mr_value *invalid)
+static bool render_object(struct mr_connect *cn, const struct mr_connect_schema *schema,
+                          const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar,
+                          struct mr_buf *out, struct mr_value *invalid)
 {
     bool is_first = true;
     uint32_t hint = 0;
@@ -30,8 +31,9 @@ static bool render_object(struct mr_connect *cn, const struct mr_connect_schema 
     return true;
 }
 
-static bool render_array(struct mr_connect *cn, const struct mr_connect_schema *schema, const struct mr_json_doc *doc,
-                         uint32_t node, struct mr_arena *ar, struct mr_buf *out, struct mr_value *invalid)
+static bool render_array(struct mr_connect *cn, const struct mr_connect_schema *schema,
+                         const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar,
+                         struct mr_buf *out, struct mr_value *invalid)
 {
     bool is_first = true;
     mr_buf_append_char(out, '[');
@@ -46,8 +48,9 @@ static bool render_array(struct mr_connect *cn, const struct mr_connect_schema *
     return true;
 }
 
-static bool render_scalar(struct mr_connect *cn, const struct mr_connect_schema *schema, const struct mr_json_doc *doc,
-                          uint32_t node, struct mr_arena *ar, struct mr_buf *out, struct mr_value *invalid)
+static bool render_scalar(struct mr_connect *cn, const struct mr_connect_schema *schema,
+                          const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar,
+                          struct mr_buf *out, struct mr_value *invalid)
 {
     struct mr_value v = mr_connect_value(cn, schema, doc, node, ar);
     if (v.tag == MR_V_INVALID) {
@@ -63,8 +66,9 @@ static bool render_scalar(struct mr_connect *cn, const struct mr_connect_schema 
     return true;
 }
 
-bool mr_connect_render(struct mr_connect *cn, const struct mr_connect_schema *schema, const struct mr_json_doc *doc,
-                       uint32_t node, struct mr_arena *ar, struct mr_buf *out, struct mr_value *invalid)
+bool mr_connect_render(struct mr_connect *cn, const struct mr_connect_schema *schema,
+                       const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar, struct mr_buf *out,
+                       struct mr_value *invalid)
 {
     if (schema == NULL || schema->kind == MR_C_ANY || mr_json_is(doc, node, MR_J_NULL)) {
         mr_json_append(doc, node, out);

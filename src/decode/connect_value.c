@@ -34,10 +34,13 @@ bool mr_connect_int64(const struct mr_json_doc *doc, uint32_t node, struct mr_ar
            mr_parse_int64(mr_json_string(doc, node, ar, NULL), out);
 }
 
-static struct mr_value integer(enum mr_connect_kind kind, const struct mr_json_doc *doc, uint32_t node,
+static struct mr_value integer(const struct mr_connect_schema *schema, const struct mr_json_doc *doc, uint32_t node,
                                struct mr_arena *ar)
 {
+    enum mr_connect_kind kind = (enum mr_connect_kind)schema->kind;
     int64_t v;
+    if (schema->takes_bool && (mr_json_is(doc, node, MR_J_TRUE) || mr_json_is(doc, node, MR_J_FALSE)))
+        return mr_value_int(mr_json_is(doc, node, MR_J_TRUE));
     if (!mr_connect_int64(doc, node, ar, &v))
         return MR_BAD_VALUE("expected a whole number of at most 64 bits");
 
@@ -118,6 +121,24 @@ static struct mr_value bytes(struct mr_connect *cn, const struct mr_json_doc *do
     if (!base64(cn, doc, node, ar, &out, &is_placeholder))
         return MR_BAD_VALUE("expected bytes as base64 text");
     return is_placeholder ? unavailable() : mr_value_bytes(MR_V_BYTES, out);
+}
+
+/* Bytes that a connector's option has made text of, in another way than the converter does. */
+static struct mr_value encoded_bytes(struct mr_connect *cn, enum mr_semantic how, const struct mr_json_doc *doc,
+                                     uint32_t node, struct mr_arena *ar)
+{
+    struct mr_value v = text(cn, doc, node, ar);
+    if (v.tag != MR_V_TEXT)
+        return v;
+    struct mr_str out;
+    if (how == MR_S_HEX)
+        return mr_hex_decode(mr_value_str(v), ar, &out) ? mr_value_bytes(MR_V_BYTES, out)
+                                                        : MR_BAD_VALUE("expected bytes as hexadecimal text");
+    char *plain = mr_arena_strndup(ar, v.ptr, v.len);
+    for (uint32_t i = 0; i < v.len; i++)
+        plain[i] = plain[i] == '-' ? '+' : plain[i] == '_' ? '/' : plain[i];
+    return mr_base64_decode(mr_str_of(plain, v.len), ar, &out) ? mr_value_bytes(MR_V_BYTES, out)
+                                                               : MR_BAD_VALUE("expected bytes as base64 text");
 }
 
 /* ---- Decimals ---- */
@@ -359,7 +380,7 @@ static struct mr_value plain(struct mr_connect *cn, const struct mr_connect_sche
     case MR_C_INT16:
     case MR_C_INT32:
     case MR_C_INT64:
-        return integer(kind, doc, node, ar);
+        return integer(schema, doc, node, ar);
     case MR_C_FLOAT32:
     case MR_C_FLOAT64:
         return floating(kind, doc, node, ar);
@@ -388,6 +409,8 @@ struct mr_value mr_connect_value(struct mr_connect *cn, const struct mr_connect_
         return (struct mr_value){.tag = MR_V_ABSENT};
     if (mr_json_is(doc, node, MR_J_NULL))
         return mr_value_null();
+    while (schema != NULL && schema->other != NULL && !mr_json_is(doc, node, (enum mr_json_kind)schema->written))
+        schema = schema->other;
     if (schema == NULL)
         return mr_flatten_scalar(doc, node, ar);
 
@@ -400,6 +423,9 @@ struct mr_value mr_connect_value(struct mr_connect *cn, const struct mr_connect_
         return decimal_text(cn, schema, doc, node, ar);
     case MR_S_VARIABLE_DECIMAL:
         return variable_decimal(cn, doc, node, ar);
+    case MR_S_HEX:
+    case MR_S_BASE64_URL:
+        return encoded_bytes(cn, (enum mr_semantic)schema->semantic, doc, node, ar);
     case MR_S_UNSIGNED64:
         return unsigned64(doc, node, ar);
     case MR_S_BITS:

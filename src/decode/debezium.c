@@ -13,6 +13,7 @@
 #include "detect.h"
 #include "key.h"
 #include "meta.h"
+#include "source_types.h"
 
 /* facts->format of a topic whose envelopes are MongoDB's: its tombstones have to be read as such after a restart, too. */
 #define MONGODB_FACT "debezium/mongodb"
@@ -22,6 +23,8 @@ struct mr_decoder {
     struct mr_connect *cn;
     struct mr_meta *meta;
     struct mr_debezium_mongodb *mg;
+    struct mr_source_types *types; /* the set's */
+    const struct mr_connect_schema *row_schema; /* of the message in hand, if it comes without one and its table is known; else NULL */
     bool wants_key_text;
     bool wants_before; /* some table takes its key from the row: an update's old key is in its before image */
 };
@@ -52,6 +55,11 @@ static enum mr_status create(const struct mr_config *cfg, struct mr_decoder **ou
         dec->wants_before |= cfg->tables[i].key_mode == MR_KEY_FIELDS;
     *out = dec;
     return MR_OK;
+}
+
+static void use_types(struct mr_decoder *dec, struct mr_source_types *types)
+{
+    dec->types = types;
 }
 
 /* ---- What it is ---- */
@@ -171,16 +179,34 @@ static struct mr_fields read_image(struct mr_decoder *dec, const struct mr_conne
 {
     if (!mr_shape_is(sh, which, MR_J_OBJECT))
         return (struct mr_fields){0};
-    const struct mr_connect_field *f = mr_connect_field(value->schema, name, which == MR_M_AFTER);
+    const struct mr_connect_schema *row = dec->row_schema;
+    if (row == NULL) {
+        const struct mr_connect_field *f = mr_connect_field(value->schema, name, which == MR_M_AFTER);
+        row = f == NULL ? NULL : f->schema;
+    }
     struct mr_field_list list = {0};
     struct mr_arrays arrays = {0};
     mr_arrays_begin(&arrays, dec->cn->cfg, ar, &list);
     arrays.is_dropped = ev == NULL;
-    mr_connect_row(dec->cn, f == NULL ? NULL : f->schema, &value->doc, sh->node[which], MR_STR(""), ar,
-                   &list);
+    mr_connect_row(dec->cn, row, &value->doc, sh->node[which], MR_STR(""), ar, &list);
     if (ev != NULL)
         mr_arrays_give(&arrays, &list, ev);
     return mr_field_list_get(&list);
+}
+
+/* A row that comes without a schema: what is known of its table takes the schema's place. */
+static enum mr_status find_row_schema(struct mr_decoder *dec, const struct mr_record *rec, const struct mr_connect_message *value,
+                                      const struct mr_shape *sh, const struct mr_relation *rel, struct mr_arena *ar,
+                                      struct mr_error *err)
+{
+    dec->row_schema = NULL;
+    if (value->schema != NULL)
+        return MR_OK;
+    enum mr_member which = mr_shape_is(sh, MR_M_AFTER, MR_J_OBJECT) ? MR_M_AFTER : MR_M_BEFORE;
+    if (!mr_shape_is(sh, which, MR_J_OBJECT))
+        return MR_OK;
+    struct mr_source_place place = mr_source_place_of(&value->doc, sh->node[MR_M_SOURCE], ar);
+    return mr_source_types_for_row(dec->types, rec, rel, &place, &value->doc, sh->node[which], &dec->row_schema, err);
 }
 
 static enum mr_status fill_upsert(struct mr_decoder *dec, const struct mr_connect_message *value,
@@ -239,7 +265,10 @@ static enum mr_status relational(struct mr_decoder *dec, const struct mr_record 
 
     struct mr_connect_message key;
     struct mr_key_rule rule = {.relation = source.relation};
+    MR_TRY(find_row_schema(dec, rec, value, sh, &source.relation, ar, err));
     MR_TRY(mr_connect_open(dec->cn, MR_SIDE_KEY, rec, ar, &key, err));
+    if (key.schema == NULL)
+        key.schema = dec->row_schema;
     MR_TRY(mr_key_apply(dec->cn, rec, &key, &rule, dec->wants_key_text, ar, ev, err));
 
     if (op == 'd')
@@ -319,6 +348,8 @@ static enum mr_status tombstone(struct mr_decoder *dec, const struct mr_record *
         return mr_debezium_mongodb_tombstone(dec->mg, rec, &key.doc, key.root, relation, NULL, ar, emit_added,
                                              &add, err);
 
+    if (key.schema == NULL)
+        key.schema = mr_source_types_for_topic(dec->types, rec->topic);
     struct mr_change *ev = mr_arena_zalloc(ar, sizeof(*ev));
     struct mr_key_rule rule = {.relation = relation};
     ev->op = MR_OP_DELETE;
@@ -369,8 +400,11 @@ static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec
         return is_mongodb ? mongodb(dec, rec, &value, &sh, ar, emit_added, &add, err)
                           : relational(dec, rec, &value, &sh, ar, emit_added, &add, err);
     }
-    if (mr_control_recognise(rec, &value, &sh, &control))
+    if (mr_control_recognise(rec, &value, &sh, &control)) {
+        if (control == MR_CONTROL_SCHEMA_CHANGE && !value.is_wrapped) /* where it is, the rows are, and tell their types themselves */
+            mr_source_types_learn(dec->types, rec, &sh);
         return mr_control_emit(control, &sh, ar, emit, ctx, err);
+    }
 
     enum mr_status status =
         mr_fail_data(err, MR_CODE_AMBIGUOUS,
@@ -397,4 +431,5 @@ const struct mr_decoder_ops mr_decoder_debezium = {
     .create = create,
     .decode = decode,
     .destroy = destroy,
+    .use_types = use_types,
 };

@@ -12,6 +12,9 @@ extern const struct mr_decoder_ops mr_decoder_flat;
 extern const struct mr_decoder_ops mr_decoder_json;
 extern const struct mr_decoder_ops mr_decoder_canal;
 extern const struct mr_decoder_ops mr_decoder_maxwell;
+extern const struct mr_decoder_ops mr_decoder_dts;
+extern const struct mr_decoder_ops mr_decoder_shareplex;
+extern const struct mr_decoder_ops mr_decoder_prostore;
 
 /* Is it MongoDB's envelope? `shape` must be an envelope's. */
 bool mr_debezium_is_mongodb(const struct mr_shape *shape);

@@ -287,6 +287,7 @@ enum mr_status mr_debezium_mongodb_decode(struct mr_debezium_mongodb *mg, const 
     ev->after = mr_field_list_get(&mev.after);
     mr_arrays_give(&mev.arrays, &mev.after, ev);
     ev->removed = mr_field_list_get(&mev.removed);
+    ev->has_positions = mev.has_positions;
     if (meta != NULL)
         ev->meta = *meta;
     return emit(ctx, ev, err);

@@ -11,7 +11,7 @@ static bool only_of(const struct mr_shape *sh, uint32_t count)
     return sh->others == 0 && sh->known == count;
 }
 
-static bool is_shareplex(const struct mr_shape *sh)
+bool mr_detect_is_shareplex(const struct mr_shape *sh)
 {
     uint32_t listed = (uint32_t)mr_shape_has(sh, MR_M_META) + mr_shape_has(sh, MR_M_DATA) +
                       mr_shape_has(sh, MR_M_KEY);
@@ -85,8 +85,7 @@ bool mr_detect_is_maxwell(const struct mr_shape *sh, struct mr_arena *ar)
            (mr_str_starts(type, MR_STR("table-")) || mr_str_starts(type, MR_STR("database-")));
 }
 
-static bool is_prostore(struct mr_connect *cn, const struct mr_record *rec, const struct mr_shape *sh,
-                        struct mr_arena *ar)
+bool mr_detect_is_prostore(struct mr_connect *cn, const struct mr_record *rec, const struct mr_shape *sh, struct mr_arena *ar)
 {
     if (rec->is_bare && only_of(sh, 2) && mr_shape_has(sh, MR_M_VALUE)) {
         uint32_t inner = sh->node[MR_M_KEY];
@@ -103,14 +102,14 @@ static bool is_prostore(struct mr_connect *cn, const struct mr_record *rec, cons
 const char *mr_detect_foreign(struct mr_connect *cn, const struct mr_record *rec,
                               const struct mr_shape *sh, struct mr_arena *ar)
 {
-    if (is_shareplex(sh))
-        return "SharePlex";
+    if (mr_detect_is_shareplex(sh))
+        return NULL;
     if (is_dataworks(sh))
         return "Alibaba DataWorks";
     if (is_goldengate(sh))
         return "GoldenGate";
-    if (!mr_detect_is_canal(sh) && is_prostore(cn, rec, sh, ar))
-        return "Prostore";
+    if (!mr_detect_is_canal(sh) && mr_detect_is_prostore(cn, rec, sh, ar))
+        return NULL;
     if (mr_shape_is(sh, MR_M_SPECVERSION, MR_J_STRING) && mr_shape_has(sh, MR_M_DATA) && !mr_detect_is_canal(sh) &&
         !mr_detect_is_stripped_canal(sh, ar) && !mr_detect_is_maxwell(sh, ar))
         return "CloudEvents";
@@ -127,7 +126,7 @@ bool mr_detect_is_text(const struct mr_record *rec)
     struct mr_str text = mr_str_trim(rec->value);
     if (mr_str_starts(text, MR_STR("\xef\xbb\xbf")))
         text = mr_str_trim(mr_str_of(text.ptr + 3, text.len - 3));
-    return text.len == 0 || strchr("{[\"ntf-0123456789", text.ptr[0]) != NULL;
+    return text.len == 0 || (text.ptr[0] != '\0' && strchr("{[\"ntf-0123456789", text.ptr[0]) != NULL);
 }
 
 /* Canal's rows are lists, Maxwell's are objects. */

@@ -35,6 +35,9 @@ enum {
 bool mr_detect_is_canal(const struct mr_shape *shape);
 bool mr_detect_is_stripped_canal(const struct mr_shape *shape, struct mr_arena *ar);
 bool mr_detect_is_maxwell(const struct mr_shape *shape, struct mr_arena *ar);
+bool mr_detect_is_shareplex(const struct mr_shape *shape);
+/* By the message's key, or in a file by a line that has one. */
+bool mr_detect_is_prostore(struct mr_connect *cn, const struct mr_record *rec, const struct mr_shape *shape, struct mr_arena *ar);
 /* Has the record a header of Debezium's? Then its members prove nothing about other producers. */
 bool mr_detect_has_debezium_header(const struct mr_record *rec);
 

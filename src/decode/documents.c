@@ -100,6 +100,7 @@ enum mr_status mr_documents_first(struct mr_connect *cn, const struct mr_record 
     if (out->value.is_null)
         return MR_OK;
     if (mr_json_is(&out->doc, node, MR_J_ARRAY)) {
+        *what = MR_FIRST_OTHER;
         if (out->doc.nodes[node].count == 0)
             return MR_OK;
         node = mr_json_first(&out->doc, node);

@@ -13,8 +13,8 @@ enum mr_status mr_documents_each(struct mr_connect *cn, const struct mr_record *
 
 enum mr_first {
     MR_FIRST_OBJECT,
-    MR_FIRST_NULL,  /* no value, or an empty array */
-    MR_FIRST_OTHER, /* JSON, but no object */
+    MR_FIRST_NULL,  /* no value */
+    MR_FIRST_OTHER, /* JSON, but no object, nor a list of them */
 };
 
 struct mr_first_document {

@@ -173,6 +173,10 @@ struct mr_str mr_detect_explain(struct mr_connect *cn, const struct mr_record *r
         explain_canal(&t);
     else if (strcmp(format_z, "maxwell") == 0)
         explain_maxwell(&t);
+    else if (strcmp(format_z, "shareplex") == 0)
+        say(&t, "`meta` with an operation, beside `data` and `key`");
+    else if (strcmp(format_z, "prostore") == 0)
+        say(&t, "the key has `event` and `eventLogId`");
     else if (strcmp(format_z, "debezium") == 0)
         explain_debezium(&t);
     else if (strcmp(format_z, "flat") == 0)

@@ -118,6 +118,20 @@ static struct mr_value make_value(struct mr_extjson *ej, const struct mr_json_do
     return mr_value_null();
 }
 
+struct mr_value mr_extjson_scalar(struct mr_extjson *ej, const struct mr_json_doc *doc, const struct mr_bson_value *read,
+                                  struct mr_arena *ar, struct mr_type *type)
+{
+    return make_value(ej, doc, read, ar, type);
+}
+
+static struct mr_value whole_value(struct mr_extjson *ej, const struct mr_json_doc *doc, const struct mr_bson_value *read,
+                                   struct mr_arena *ar, struct mr_type *type)
+{
+    if (read->kind == MR_BSON_ARRAY && ej->cfg->array_encoding == MR_ARRAY_ARRAY)
+        return mr_extjson_array(ej, doc, read, ar, type);
+    return make_value(ej, doc, read, ar, type);
+}
+
 /* A regular expression, flattened, is a document of two texts. */
 static void add_regex(const struct mr_json_doc *doc, const struct mr_bson_value *regex, struct mr_str path,
                       struct mr_arena *ar, struct mr_field_list *out)
@@ -159,6 +173,9 @@ static uint32_t visit(void *ctx, const struct mr_json_doc *doc, uint32_t node, s
     if (ej->cfg->flatten_struct && read.kind == MR_BSON_DOCUMENT &&
         mr_flatten_may(out, path, doc->nodes[read.node].count))
         return read.node;
+    if (ej->cfg->flatten_struct && ej->cfg->array_encoding == MR_ARRAY_DOCUMENT && read.kind == MR_BSON_ARRAY &&
+        mr_flatten_may(out, path, doc->nodes[read.node].count))
+        return read.node;
     if (ej->cfg->flatten_struct && read.kind == MR_BSON_REGEX) {
         add_regex(doc, &read, path, ar, out);
         return MR_JSON_NONE;
@@ -167,7 +184,7 @@ static uint32_t visit(void *ctx, const struct mr_json_doc *doc, uint32_t node, s
         return MR_JSON_NONE;
 
     struct mr_type type;
-    struct mr_value value = make_value(ej, doc, &read, ar, &type);
+    struct mr_value value = whole_value(ej, doc, &read, ar, &type);
     mr_field_add(out, ar, path, type, value);
     return MR_JSON_NONE;
 }
@@ -214,6 +231,6 @@ bool mr_extjson_value(struct mr_extjson *ej, const struct mr_json_doc *doc, uint
 {
     struct mr_bson_value read = mr_extjson_read(doc, node, ar);
 
-    *out = make_value(ej, doc, &read, ar, type);
+    *out = whole_value(ej, doc, &read, ar, type);
     return read.kind != MR_BSON_UNDEFINED;
 }

@@ -80,6 +80,12 @@ struct mr_bson_value {
 
 /* An empty array, which the transform makes a null when it adjusts names. */
 bool mr_extjson_is_nothing(const struct mr_extjson *ej, const struct mr_json_doc *doc, const struct mr_bson_value *value);
+/* Under unwrap.array.encoding `array`, an array as its column gets it, and the type; as JSON where it is one of containers. */
+struct mr_value mr_extjson_array(struct mr_extjson *ej, const struct mr_json_doc *doc, const struct mr_bson_value *array,
+                                 struct mr_arena *ar, struct mr_type *type);
+/* One scalar as a value; *type of kind NONE for null. */
+struct mr_value mr_extjson_scalar(struct mr_extjson *ej, const struct mr_json_doc *doc, const struct mr_bson_value *read,
+                                  struct mr_arena *ar, struct mr_type *type);
 struct mr_bson_value mr_extjson_read(const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar);
 /* The value as one JSON text in `ar`, rendered as Connect does. *flags gets MR_TEXT_… bits of all strings inside. */
 struct mr_str mr_extjson_render(struct mr_extjson *ej, const struct mr_json_doc *doc,

@@ -6,6 +6,8 @@
 #include <millrace/base/map.h>
 #include <millrace/base/utf8.h>
 
+#include <stdio.h>
+
 /* A scratch buffer larger than this is given back, so that one giant document does not cost memory for ever. */
 #define KEEP_BYTES ((size_t)1 << 20)
 
@@ -15,6 +17,8 @@ struct frame {
     uint32_t node;     /* ARRAY or OBJECT */
     uint32_t next;     /* next element or name, NONE at the end */
     bool is_object;
+    bool is_document; /* an ARRAY written as one: {"_0": …} */
+    uint32_t index;   /* of the next element */
     bool has_any;      /* a comma goes before the next */
     bool closes_scope; /* it is the scope of code: one brace more at its end */
     struct mr_map *names; /* how many members want each adjusted name; NULL = no name of it has been adjusted yet */
@@ -85,6 +89,18 @@ static void put_name(struct render *r, struct frame *frame, uint32_t name)
         put_quoted(r, adjusted); /* nothing in it needs an escape */
 }
 
+/* An element's position as a member's name. */
+static void put_position(struct render *r, uint32_t index)
+{
+    char name[16];
+    int len = snprintf(name, sizeof name, "_%u", index);
+
+    mr_buf_clear(&r->ej->name);
+    mr_field_name_append(r->ej->cfg->field_names, mr_str_of(name, (size_t)len), &r->ej->name);
+    put_quoted(r, mr_buf_str(&r->ej->name));
+    mr_buf_append_char(r->out, ':');
+}
+
 static void open_container(struct render *r, uint32_t node, bool closes_scope)
 {
     struct frame *frame = r->unused;
@@ -96,15 +112,16 @@ static void open_container(struct render *r, uint32_t node, bool closes_scope)
     *frame = (struct frame){.up = r->top, .node = node, .next = mr_json_first(r->doc, node),
                             .is_object = mr_json_is(r->doc, node, MR_J_OBJECT),
                             .closes_scope = closes_scope};
+    frame->is_document = !frame->is_object && r->ej->cfg->array_encoding == MR_ARRAY_DOCUMENT;
     r->top = frame;
-    mr_buf_append_char(r->out, frame->is_object ? '{' : '[');
+    mr_buf_append_char(r->out, frame->is_object || frame->is_document ? '{' : '[');
 }
 
 static void close_container(struct render *r)
 {
     struct frame *frame = r->top;
 
-    mr_buf_append_char(r->out, frame->is_object ? '}' : ']');
+    mr_buf_append_char(r->out, frame->is_object || frame->is_document ? '}' : ']');
     if (frame->closes_scope)
         mr_buf_append_char(r->out, '}');
     mr_map_destroy(frame->names, NULL);
@@ -185,6 +202,7 @@ static void put_next(struct render *r)
     struct frame *frame = r->top;
     uint32_t node = frame->next;
 
+    uint32_t index = frame->index++;
     frame->next = mr_json_next_in(r->doc, frame->node, node);
     if (frame->is_object && mr_json_is_shadowed(r->doc, frame->node, node))
         return;
@@ -200,6 +218,8 @@ static void put_next(struct render *r)
         mr_buf_append_char(r->out, ':');
         if (mr_extjson_is_nothing(r->ej, r->doc, &value))
             value.kind = MR_BSON_NULL;
+    } else if (frame->is_document) {
+        put_position(r, index);
     }
     put_value(r, &value);
 }

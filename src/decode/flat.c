@@ -334,7 +334,7 @@ static enum mr_status row(struct mr_decoder *dec, const struct mr_record *rec,
     ev->after = mr_field_list_get(&list);
     mr_arrays_give(&arrays, &list, ev);
     mr_meta_override(&ev->meta, &ev->after);
-    mr_key_follow_image(ar, ev, &ev->after);
+    mr_key_unwrap(ar, ev);
 
     int64_t ms, us;
     if (mr_json_int64(&value->doc, sh->node[MR_M_META_SOURCE_TS_MS], &ms) &&

@@ -87,8 +87,9 @@ bool mr_flatten_may(const struct mr_field_list *list, struct mr_str path, uint32
 /* An object that is being walked. */
 struct frame {
     struct frame *up;
-    uint32_t object;
-    uint32_t name; /* next member, NONE at the end */
+    uint32_t object; /* or ARRAY */
+    uint32_t name;   /* next member, NONE at the end */
+    uint32_t index;  /* of the next element */
     struct mr_str path;
 };
 
@@ -124,14 +125,16 @@ void mr_flatten_walk(const struct mr_json_doc *doc, uint32_t object, struct mr_s
             }
             continue;
         }
+        bool is_array = mr_json_is(doc, top->object, MR_J_ARRAY);
         top->name = mr_json_next_in(doc, top->object, name);
-        if (mr_json_is_shadowed(doc, top->object, name))
+        if (!is_array && mr_json_is_shadowed(doc, top->object, name))
             continue;
 
-        struct mr_str path = mr_flatten_path(top->path, mr_json_string(doc, name, ar, NULL), ar);
+        struct mr_str own = is_array ? mr_flatten_element(top->index++, ar) : mr_json_string(doc, name, ar, NULL);
+        struct mr_str path = mr_flatten_path(top->path, own, ar);
         if (top->path.len > 0)
             out->joined += path.len;
-        uint32_t below = visit(ctx, doc, name + 1, path, ar, out);
+        uint32_t below = visit(ctx, doc, is_array ? name : name + 1, path, ar, out);
         if (below != MR_JSON_NONE)
             top = enter(top, &unused, doc, below, path, ar);
     }
@@ -171,6 +174,31 @@ struct mr_value mr_flatten_scalar(const struct mr_json_doc *doc, uint32_t node, 
     return value;
 }
 
+struct mr_str mr_flatten_element(uint32_t index, struct mr_arena *ar)
+{
+    return mr_arena_printf(ar, "_%u", index);
+}
+
+struct mr_value mr_flatten_value(const struct mr_config *cfg, const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar)
+{
+    struct mr_value json = mr_flatten_scalar(doc, node, ar);
+    uint32_t count = 0, containers = 0, scalars = 0;
+
+    if (cfg->array_encoding != MR_ARRAY_ARRAY || !mr_json_is(doc, node, MR_J_ARRAY))
+        return json;
+    struct mr_value *items = mr_arena_alloc(ar, (doc->nodes[node].count + 1) * sizeof *items);
+    for (uint32_t n = mr_json_first(doc, node); n != MR_JSON_NONE; n = mr_json_next_in(doc, node, n)) {
+        bool is_container = mr_json_is(doc, n, MR_J_ARRAY) || mr_json_is(doc, n, MR_J_OBJECT);
+        containers += is_container;
+        scalars += !is_container && !mr_json_is(doc, n, MR_J_NULL);
+        if (containers == 0)
+            items[count++] = mr_flatten_scalar(doc, n, ar);
+    }
+    if (containers > 0)
+        return scalars == 0 ? json : mr_array_mixed(mr_value_str(json), json.flags, ar);
+    return mr_array_of(items, count, mr_value_str(json), json.flags, MR_OBSERVED, ar);
+}
+
 static uint32_t visit_json(void *ctx, const struct mr_json_doc *doc, uint32_t value, struct mr_str path,
                            struct mr_arena *ar, struct mr_field_list *out)
 {
@@ -181,14 +209,17 @@ static uint32_t visit_json(void *ctx, const struct mr_json_doc *doc, uint32_t va
         return value;
     if (mr_json_kind(doc, value) == MR_J_ARRAY && mr_arrays_note(out, doc, value, path, NULL))
         return MR_JSON_NONE;
-    mr_field_add(out, ar, path, MR_TYPE(MR_T_NONE), mr_flatten_scalar(doc, value, ar));
+    if (mr_json_kind(doc, value) == MR_J_ARRAY && cfg->flatten_struct && cfg->array_encoding == MR_ARRAY_DOCUMENT &&
+        mr_flatten_may(out, path, doc->nodes[value].count))
+        return value;
+    mr_field_add(out, ar, path, MR_TYPE(MR_T_NONE), mr_flatten_value(cfg, doc, value, ar));
     return MR_JSON_NONE;
 }
 
 void mr_flatten_json(const struct mr_config *cfg, const struct mr_json_doc *doc, uint32_t object,
                      struct mr_str parent, struct mr_arena *ar, struct mr_field_list *out)
 {
-    if (!mr_json_is(doc, object, MR_J_OBJECT))
+    if (!mr_json_is(doc, object, MR_J_OBJECT) && !mr_json_is(doc, object, MR_J_ARRAY))
         return;
     mr_flatten_walk(doc, object, parent, visit_json, (void *)(uintptr_t)cfg, ar, out);
 }

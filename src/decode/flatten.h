@@ -30,7 +30,7 @@ bool mr_flatten_may(const struct mr_field_list *list, struct mr_str path, uint32
 
 /* The walk: for every member of `object` that no later one hides, in order, calls visit with the value's node and its path. visit either
  * deals with the value (adds fields, or none) and returns NONE, or returns an object node that stands for it (mostly the value itself),
- * whose members are then walked below that path. Without recursion. */
+ * whose members are then walked below that path. That may be an ARRAY too, as a document with the members _0, _1 … Without recursion. */
 typedef uint32_t (*mr_flatten_visit_fn)(void *ctx, const struct mr_json_doc *doc, uint32_t value,
                                         struct mr_str path, struct mr_arena *ar,
                                         struct mr_field_list *out);
@@ -42,7 +42,11 @@ void mr_flatten_walk(const struct mr_json_doc *doc, uint32_t object, struct mr_s
  * field when flattened; arrays are one JSON field; integers INT, other numbers NUMBER, WORDs FLOAT. `object` must be an OBJECT node. */
 void mr_flatten_json(const struct mr_config *cfg, const struct mr_json_doc *doc, uint32_t object,
                      struct mr_str parent, struct mr_arena *ar, struct mr_field_list *out);
-/* One plain JSON value that is not to be flattened. */
+/* Name of an array's element as a member of a document: "_0", "_1" … */
+struct mr_str mr_flatten_element(uint32_t index, struct mr_arena *ar);
+/* One plain JSON value as unwrap.array.encoding `array` has it: of an array of scalars an ARRAY; one beside a container is mixed. */
+struct mr_value mr_flatten_value(const struct mr_config *cfg, const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar);
+/* One plain JSON value that is not to be flattened, arrays as JSON. */
 struct mr_value mr_flatten_scalar(const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar);
 
 #endif

@@ -35,7 +35,8 @@ static struct mr_json_node *push(struct mr_json_build *b, enum mr_json_kind kind
 {
     b->nodes = mr_xgrow(b->nodes, &b->cap, b->count + 1, sizeof(*b->nodes));
     struct mr_json_node *n = &b->nodes[b->count++];
-    *n = (struct mr_json_node){.kind = (uint8_t)kind, .next = (uint32_t)b->count, .offset = (uint32_t)b->text.len};
+    *n = (struct mr_json_node){
+        .kind = (uint8_t)kind, .next = (uint32_t)b->count, .offset = (uint32_t)b->text.len};
     return n;
 }
 
@@ -124,7 +125,8 @@ void mr_json_build_name(struct mr_json_build *b, struct mr_str name)
 }
 
 /* A text that is escaped already. */
-static void copy_quoted(struct mr_json_build *b, const struct mr_json_doc *doc, const struct mr_json_node *from, bool is_name)
+static void copy_quoted(struct mr_json_build *b, const struct mr_json_doc *doc,
+                        const struct mr_json_node *from, bool is_name)
 {
     if (is_full(b))
         return;
@@ -197,24 +199,33 @@ void mr_json_build_number(struct mr_json_build *b, struct mr_str digits)
     }
 }
 
+/* 1.0, not 1: a float that is whole is no integer in a document. */
+static void floating(struct mr_json_build *b, char text[40], size_t len, bool is_finite)
+{
+    if (!is_finite) {
+        mr_json_build_string(b, mr_str_of(text, len), 0);
+        return;
+    }
+    bool is_whole = true;
+    for (size_t i = 0; i < len; i++)
+        is_whole = is_whole && text[i] != '.' && text[i] != 'e' && text[i] != 'E';
+    if (is_whole) {
+        text[len++] = '.';
+        text[len++] = '0';
+    }
+    mr_json_build_number(b, mr_str_of(text, len));
+}
+
 void mr_json_build_double(struct mr_json_build *b, double v)
 {
-    char text[32];
-    struct mr_str s = mr_str_of(text, mr_double_text(v, text));
-    if (isfinite(v))
-        mr_json_build_number(b, s);
-    else
-        mr_json_build_string(b, s, 0);
+    char text[40];
+    floating(b, text, mr_double_text(v, text), isfinite(v));
 }
 
 void mr_json_build_float(struct mr_json_build *b, float v)
 {
-    char text[32];
-    struct mr_str s = mr_str_of(text, mr_float_text(v, text));
-    if (isfinite(v))
-        mr_json_build_number(b, s);
-    else
-        mr_json_build_string(b, s, 0);
+    char text[40];
+    floating(b, text, mr_float_text(v, text), isfinite(v));
 }
 
 void mr_json_build_string(struct mr_json_build *b, struct mr_str s, unsigned text_flags)

@@ -7,8 +7,8 @@
 #define MAX_DEPTH 64
 #define MAX_JSON_DEPTH 1024
 #define MAX_BYTES (UINT64_C(16) << 20)
-#define MAX_HOPS 64          /* of references to references */
-#define MAX_SCHEMAS 100000   /* made of one text: definitions may be used again and again */
+#define MAX_HOPS 64        /* of references to references */
+#define MAX_SCHEMAS 100000 /* made of one text: definitions may be used again and again */
 
 struct mr_json_schema {
     struct mr_arena *ar;
@@ -39,7 +39,8 @@ void mr_json_schema_destroy(struct mr_json_schema *s)
     mr_xfree(s);
 }
 
-enum mr_status mr_json_schema_add(struct mr_json_schema *s, struct mr_str name, struct mr_str text, struct mr_error *err)
+enum mr_status mr_json_schema_add(struct mr_json_schema *s, struct mr_str name, struct mr_str text,
+                                  struct mr_error *err)
 {
     struct mr_json_limits limits = {.max_depth = MAX_JSON_DEPTH, .max_bytes = MAX_BYTES};
     struct mr_json_reader *reader = mr_json_reader_create(&limits);
@@ -56,7 +57,8 @@ enum mr_status mr_json_schema_add(struct mr_json_schema *s, struct mr_str name, 
 
 static uint32_t member(struct place at, const char *name_z)
 {
-    return mr_json_is(at.doc, at.node, MR_J_OBJECT) ? mr_json_member(at.doc, at.node, mr_str_z(name_z)) : MR_JSON_NONE;
+    return mr_json_is(at.doc, at.node, MR_J_OBJECT) ? mr_json_member(at.doc, at.node, mr_str_z(name_z))
+                                                    : MR_JSON_NONE;
 }
 
 static struct mr_str text_member(struct mr_json_schema *s, struct place at, const char *name_z)
@@ -84,7 +86,8 @@ static uint32_t step_into(const struct mr_json_doc *doc, uint32_t node, struct m
     if (mr_json_is(doc, node, MR_J_OBJECT))
         return mr_json_member(doc, node, name);
     int64_t index;
-    if (!mr_json_is(doc, node, MR_J_ARRAY) || !mr_parse_int64(name, &index) || index < 0 || index >= doc->nodes[node].count)
+    if (!mr_json_is(doc, node, MR_J_ARRAY) || !mr_parse_int64(name, &index) || index < 0 ||
+        index >= doc->nodes[node].count)
         return MR_JSON_NONE;
     uint32_t e = mr_json_first(doc, node);
     while (index-- > 0)
@@ -161,7 +164,8 @@ static struct mr_str type_of(struct mr_json_schema *s, struct place at, bool *is
         return text_member(s, at, "type");
     struct mr_str found = MR_STR("");
     for (uint32_t e = mr_json_first(at.doc, node); e != MR_JSON_NONE; e = mr_json_next_in(at.doc, node, e)) {
-        struct mr_str one = mr_json_is(at.doc, e, MR_J_STRING) ? mr_json_string(at.doc, e, s->ar, NULL) : MR_STR("");
+        struct mr_str one =
+            mr_json_is(at.doc, e, MR_J_STRING) ? mr_json_string(at.doc, e, s->ar, NULL) : MR_STR("");
         if (mr_str_eq(one, MR_STR("null")))
             *is_nullable = true;
         else if (found.len != 0)
@@ -190,42 +194,46 @@ static enum mr_connect_kind kind_of(struct mr_str type, struct mr_str connect)
         const char *type_z, *connect_z;
         enum mr_connect_kind kind;
     } table[] = {
-        {"boolean", "", MR_C_BOOLEAN},       {"integer", "int8", MR_C_INT8},      {"integer", "int16", MR_C_INT16},
-        {"integer", "int32", MR_C_INT32},    {"integer", "", MR_C_INT64},         {"number", "float32", MR_C_FLOAT32},
-        {"number", "bytes", MR_C_BYTES},     {"number", "", MR_C_FLOAT64},        {"string", "bytes", MR_C_BYTES},
-        {"string", "", MR_C_STRING},         {"array", "map", MR_C_MAP},          {"array", "", MR_C_ARRAY},
-        {"object", "map", MR_C_MAP},         {"object", "", MR_C_STRUCT},
+        {"boolean", "", MR_C_BOOLEAN},    {"integer", "int8", MR_C_INT8}, {"integer", "int16", MR_C_INT16},
+        {"integer", "int32", MR_C_INT32}, {"integer", "", MR_C_INT64},    {"number", "float32", MR_C_FLOAT32},
+        {"number", "bytes", MR_C_BYTES},  {"number", "", MR_C_FLOAT64},   {"string", "bytes", MR_C_BYTES},
+        {"string", "", MR_C_STRING},      {"array", "map", MR_C_MAP},     {"array", "", MR_C_ARRAY},
+        {"object", "map", MR_C_MAP},      {"object", "", MR_C_STRUCT},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-        if (mr_str_eq_z(type, table[i].type_z) && (*table[i].connect_z == 0 || mr_str_eq_z(connect, table[i].connect_z)))
+        if (mr_str_eq_z(type, table[i].type_z) &&
+            (*table[i].connect_z == 0 || mr_str_eq_z(connect, table[i].connect_z)))
             return table[i].kind;
     return MR_C_ANY;
 }
 
-static void add_properties(struct mr_json_schema *s, struct place at, unsigned depth, struct mr_connect_field **fields,
-                           size_t *count, size_t *cap)
+static void add_properties(struct mr_json_schema *s, struct place at, unsigned depth,
+                           struct mr_connect_field **fields, size_t *count, size_t *cap)
 {
     uint32_t list = member(at, "properties");
-    for (uint32_t n = mr_json_is(at.doc, list, MR_J_OBJECT) ? mr_json_first(at.doc, list) : MR_JSON_NONE; n != MR_JSON_NONE;
-         n = mr_json_next_in(at.doc, list, n)) {
+    for (uint32_t n = mr_json_is(at.doc, list, MR_J_OBJECT) ? mr_json_first(at.doc, list) : MR_JSON_NONE;
+         n != MR_JSON_NONE; n = mr_json_next_in(at.doc, list, n)) {
         if (mr_json_is_shadowed(at.doc, list, n))
             continue;
         *fields = mr_xgrow(*fields, cap, *count + 1, sizeof(**fields));
-        (*fields)[*count] = (struct mr_connect_field){.name = mr_json_string(at.doc, n, s->ar, NULL),
-                                                      .schema = make(s, (struct place){at.doc, n + 1}, depth + 1)};
+        (*fields)[*count] =
+            (struct mr_connect_field){.name = mr_json_string(at.doc, n, s->ar, NULL),
+                                      .schema = make(s, (struct place){at.doc, n + 1}, depth + 1)};
         (*count)++;
     }
     uint32_t all = member(at, "allOf");
     if (!mr_json_is(at.doc, all, MR_J_ARRAY) || depth > MAX_DEPTH)
         return;
-    for (uint32_t e = mr_json_first(at.doc, all); e != MR_JSON_NONE && s->made < MAX_SCHEMAS; e = mr_json_next_in(at.doc, all, e)) {
+    for (uint32_t e = mr_json_first(at.doc, all); e != MR_JSON_NONE && s->made < MAX_SCHEMAS;
+         e = mr_json_next_in(at.doc, all, e)) {
         bool ignored;
         s->made++;
         add_properties(s, settle(s, (struct place){at.doc, e}, &ignored), depth + 1, fields, count, cap);
     }
 }
 
-static void make_fields(struct mr_json_schema *s, struct place at, unsigned depth, struct mr_connect_schema *out)
+static void make_fields(struct mr_json_schema *s, struct place at, unsigned depth,
+                        struct mr_connect_schema *out)
 {
     struct mr_connect_field *grown = NULL;
     size_t count = 0, cap = 0;
@@ -281,7 +289,8 @@ static struct mr_connect_schema *make(struct mr_json_schema *s, struct place at,
     if (type.len == 0 && is_text_by_values(at))
         type = MR_STR("string");
     enum mr_connect_kind kind = kind_of(type, text_member(s, at, "connect.type"));
-    bool is_free = kind == MR_C_STRUCT && member(at, "properties") == MR_JSON_NONE && member(at, "allOf") == MR_JSON_NONE;
+    bool is_free = kind == MR_C_STRUCT && member(at, "properties") == MR_JSON_NONE &&
+                   member(at, "allOf") == MR_JSON_NONE;
     if (kind == MR_C_ANY || (is_free && depth != 0))
         return document(s);
     struct mr_connect_schema *out =

@@ -9,8 +9,7 @@
 /* A logical router writes it into keys; it is no column of the table. */
 static const struct mr_str router_member = {"__dbz__physicalTableIdentifier", 30};
 
-/* The last two parts of a topic, as the names that templates fall back on. */
-static struct mr_relation relation_of_topic(struct mr_str topic)
+struct mr_relation mr_relation_of_topic(struct mr_str topic)
 {
     struct mr_relation rel = {MR_STR(""), topic};
     ptrdiff_t dot = mr_str_rfind(topic, '.');
@@ -27,7 +26,7 @@ static struct mr_relation relation_of_topic(struct mr_str topic)
 static struct mr_str scalar_path(const struct mr_config *cfg, const struct mr_record *rec,
                                  const struct mr_connect_message *key, const struct mr_key_rule *rule)
 {
-    struct mr_relation rel = rule->relation.table.len != 0 ? rule->relation : relation_of_topic(rec->topic);
+    struct mr_relation rel = rule->relation.table.len != 0 ? rule->relation : mr_relation_of_topic(rec->topic);
     struct mr_table_settings settings;
     mr_config_table(cfg, rel.database, rel.table, &settings);
     if (settings.key_mode == MR_KEY_FIELDS && settings.key_fields.count == 1)
@@ -161,6 +160,8 @@ static bool same_value(struct mr_value a, struct mr_value b)
     case MR_V_BITS:
     case MR_V_JSON:
         return mr_str_eq(mr_value_str(a), mr_value_str(b));
+    case MR_V_ARRAY:
+        return mr_str_eq(mr_value_array(a)->json, mr_value_array(b)->json);
     case MR_V_BOOL:
     case MR_V_INT:
     case MR_V_DATE:
@@ -218,6 +219,32 @@ static struct mr_fields key_of_image(struct mr_arena *ar, struct mr_fields field
 void mr_key_follow_image(struct mr_arena *ar, struct mr_change *ev, const struct mr_fields *image)
 {
     ev->key = key_of_image(ar, ev->key, image);
+}
+
+/* Is `whole` what the negative number `wrapped` was before it had to fit into 64 bits with a sign? */
+static bool is_unwrapped(struct mr_value wrapped, struct mr_value whole)
+{
+    char text[24];
+    if (wrapped.tag != MR_V_INT || wrapped.i >= 0 || whole.tag != MR_V_NUMBER)
+        return false;
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)wrapped.i);
+    return mr_str_eq_z(mr_value_str(whole), text);
+}
+
+void mr_key_unwrap(struct mr_arena *ar, struct mr_change *ev)
+{
+    struct mr_field *key = NULL;
+    for (size_t i = 0; i < ev->key.count; i++) {
+        const struct mr_field *a = find(&ev->after, ev->key.items[i].path, i);
+        if (a == NULL || !is_unwrapped(ev->key.items[i].value, a->value))
+            continue;
+        if (key == NULL) {
+            key = mr_arena_alloc(ar, ev->key.count * sizeof(*key));
+            memcpy(key, ev->key.items, ev->key.count * sizeof(*key));
+            ev->key.items = key;
+        }
+        key[i] = *a;
+    }
 }
 
 bool mr_key_disagrees(struct mr_arena *ar, const struct mr_change *ev)

@@ -12,6 +12,9 @@ struct mr_key_rule {
     bool id_is_document_id;      /* flattened MongoDB rows: the single member `id` is the column `_id` */
 };
 
+/* The last two parts of a topic, as the names that templates fall back on. */
+struct mr_relation mr_relation_of_topic(struct mr_str topic);
+
 /* *out gets the key's fields; count 0 where the record has no key (null, or an object without members). */
 enum mr_status mr_key_fields(struct mr_connect *cn, const struct mr_record *rec,
                              const struct mr_connect_message *key, const struct mr_key_rule *rule,
@@ -36,6 +39,10 @@ enum mr_status mr_key_apply(struct mr_connect *cn, const struct mr_record *rec,
 /* Where the row image has other values for the key's columns, they are the key: the row's schema may know more (a BIGINT UNSIGNED whose wrapped
  * value only the row's propagated source type explains), and row and key must name the same row. */
 void mr_key_follow_image(struct mr_arena *ar, struct mr_change *ev, const struct mr_fields *image);
+
+/* A BIGINT UNSIGNED beyond 2^63 stands in the key as it was wrapped, and the row's schema knows what it is: the key takes the row's value. Nothing
+ * else of the row counts against the key. */
+void mr_key_unwrap(struct mr_arena *ar, struct mr_change *ev);
 
 /* Do key and `after` disagree on a key column? */
 bool mr_key_disagrees(struct mr_arena *ar, const struct mr_change *ev);

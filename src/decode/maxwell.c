@@ -273,6 +273,12 @@ static bool lists_key(const struct mr_fields *key, const struct mr_fields *old)
     return false;
 }
 
+static struct mr_str text_of(const struct message *m, const char *name_z)
+{
+    uint32_t node = mr_json_member(m->sh->doc, m->sh->object, mr_str_z(name_z));
+    return mr_json_is(m->sh->doc, node, MR_J_STRING) ? mr_json_string(m->sh->doc, node, m->ar, NULL) : MR_STR("");
+}
+
 static struct mr_change *new_change(struct message *m, enum mr_op op, const char *op_z, int64_t us_per_ts)
 {
     const struct mr_json_doc *doc = m->sh->doc;
@@ -288,8 +294,11 @@ static struct mr_change *new_change(struct message *m, enum mr_op op, const char
         ev->tx_id = mr_json_raw(doc, xid);
         ev->tx_last = mr_json_is(doc, MR_JSON_MEMBER(doc, m->sh->object, "commit"), MR_J_TRUE);
     }
-    if (op_z != NULL)
-        ev->meta = mr_meta_fields(m->dec->meta, m->dec->cn, m->rec, NULL, NULL, mr_str_z(op_z), m->ar);
+    if (op_z == NULL)
+        return ev;
+    struct mr_meta_facts facts = {.op = mr_str_z(op_z), .database = m->relation.database, .table = m->relation.table,
+                                  .gtid = text_of(m, "gtid"), .tx_id = ev->tx_id, .source_us = ev->source_us, .produced_ms = INT64_MIN};
+    mr_meta_of_facts(m->dec->meta, m->dec->cn, m->rec, &facts, m->ar, ev);
     return ev;
 }
 

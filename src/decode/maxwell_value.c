@@ -141,6 +141,14 @@ static bool special(struct mr_maxwell_types *types, struct known known, const st
     struct mr_str text = mr_json_string(doc, node, ar, NULL);
     if (kind == MR_T_BYTES && known.fixed_bytes != 0)
         return padded(text, known.fixed_bytes, ar, out);
+    if (mr_type_is_numeric(known.type) && mr_str_starts(text, MR_STR("."))) { /* Oracle prints no zero before the point */
+        *out = mr_value_text(mr_arena_printf(ar, "0%.*s", MR_STR_FMT(text)));
+        return true;
+    }
+    if (mr_type_is_numeric(known.type) && mr_str_starts(text, MR_STR("-."))) {
+        *out = mr_value_text(mr_arena_printf(ar, "-0%.*s", MR_STR_FMT(mr_str_of(text.ptr + 1, text.len - 1))));
+        return true;
+    }
     return mr_mysql_read_temporal(&types->rd, text, kind, out);
 }
 

@@ -1,7 +1,9 @@
 /* Metadata columns. See meta.h. */
 #include "meta.h"
 
+#include <millrace/base/log.h>
 #include <millrace/base/mem.h>
+#include <millrace/base/time.h>
 
 enum where { FROM_RECORD, FROM_ENVELOPE, FROM_STRUCT };
 
@@ -297,6 +299,64 @@ struct mr_fields mr_meta_headers(const struct mr_meta *meta, struct mr_connect *
     return mr_field_list_get(&list);
 }
 
+static void append_text(struct mr_buf *out, const char *name_z, struct mr_str text)
+{
+    if (text.len == 0)
+        return;
+    mr_buf_printf(out, "%s\"%s\":", out->data[out->len - 1] == '{' ? "" : ",", name_z);
+    mr_buf_append_json(out, text);
+}
+
+static void append_number(struct mr_buf *out, const char *name_z, int64_t n)
+{
+    if (n != INT64_MIN)
+        mr_buf_printf(out, "%s\"%s\":%lld", out->data[out->len - 1] == '{' ? "" : ",", name_z, (long long)n);
+}
+
+/* As the envelope that Debezium would have written. */
+static struct mr_str envelope_of(const struct mr_meta_facts *facts, struct mr_arena *ar)
+{
+    struct mr_buf text = MR_BUF_INIT(1u << 20);
+    mr_buf_append_char(&text, '{');
+    append_text(&text, "op", facts->op);
+    append_number(&text, "ts_ms", facts->produced_ms);
+    mr_buf_append_z(&text, text.len == 1 ? "\"source\":{" : ",\"source\":{");
+    append_text(&text, "db", facts->database);
+    append_text(&text, "table", facts->table);
+    append_text(&text, "gtid", facts->gtid);
+    append_text(&text, "txId", facts->tx_id);
+    append_number(&text, "ts_ms", facts->source_us == INT64_MIN ? INT64_MIN : mr_floor_div(facts->source_us, 1000));
+    mr_buf_append_z(&text, "}}");
+    struct mr_str copy = mr_arena_copy(ar, mr_buf_str(&text));
+    mr_buf_free(&text);
+    return copy;
+}
+
+void mr_meta_of_facts(const struct mr_meta *meta, struct mr_connect *cn, const struct mr_record *rec,
+                      const struct mr_meta_facts *facts, struct mr_arena *ar, struct mr_change *ev)
+{
+    struct mr_json_doc doc;
+    struct mr_shape shape;
+    if (meta->fields.count == 0 && meta->headers.count == 0)
+        return;
+    bool is_read = mr_json_parse_arena(cn->inner_reader, envelope_of(facts, ar), ar, &doc, NULL) == MR_OK;
+    if (is_read) /* each name is found where it always is */
+        mr_shape_of(&doc, 0, ar, &shape);
+    ev->meta = mr_meta_fields(meta, cn, rec, is_read ? &shape : NULL, NULL, facts->op, ar);
+    ev->headers = mr_meta_headers(meta, cn, rec, is_read ? &shape : NULL, NULL, facts->op, ar);
+}
+
+/* A value of the row is lost for the name that was asked for: said once, since it happens in every row. Main thread only, as all of this. */
+static void warn_hidden(const struct mr_field *field)
+{
+    static bool is_told;
+    if (is_told || field->value.tag <= MR_V_NULL)
+        return;
+    is_told = true;
+    mr_log(MR_LOG_WARN, "a field of the row has the name of an added column and gives way; unwrap.add.fields.prefix or a new name (op:NAME) keeps both",
+           MR_KV_STR("field", field->path));
+}
+
 void mr_meta_override(const struct mr_fields *meta, struct mr_fields *fields)
 {
     if (meta->count == 0)
@@ -309,6 +369,8 @@ void mr_meta_override(const struct mr_fields *meta, struct mr_fields *fields)
             is_hidden = mr_str_eq(meta->items[m].path, items[i].path);
         if (!is_hidden)
             items[kept++] = items[i];
+        else
+            warn_hidden(&items[i]);
     }
     fields->count = kept;
 }

@@ -30,6 +30,17 @@ struct mr_fields mr_meta_headers(const struct mr_meta *meta, struct mr_connect *
                                  const struct mr_shape *shape, const struct mr_connect_schema *schema, struct mr_str op,
                                  struct mr_arena *ar);
 
+/* What a producer without Debezium's envelope tells of a change, under the names that Debezium has for it. "" and INT64_MIN: not told. */
+struct mr_meta_facts {
+    struct mr_str op;        /* c, u, d, r, t */
+    struct mr_str database, table, gtid, tx_id;
+    int64_t source_us;       /* source.ts_ms: when it happened */
+    int64_t produced_ms;     /* ts_ms: when the producer wrote it */
+};
+/* Sets the change's meta and headers. */
+void mr_meta_of_facts(const struct mr_meta *meta, struct mr_connect *cn, const struct mr_record *rec,
+                      const struct mr_meta_facts *facts, struct mr_arena *ar, struct mr_change *ev);
+
 /* Metadata wins over a field of the same name: take those out of `fields` (whose items are in the arena and nobody else's yet). */
 void mr_meta_override(const struct mr_fields *meta, struct mr_fields *fields);
 

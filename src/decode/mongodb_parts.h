@@ -21,6 +21,7 @@ struct mr_mongodb_event {
     struct mr_arena *ar;
     struct mr_field_list key, before, after, removed;
     struct mr_arrays arrays, dropped; /* of after, of before */
+    bool has_positions;
 };
 
 /* NONE or null. */

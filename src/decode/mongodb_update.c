@@ -16,9 +16,10 @@ static enum mr_status needs_document(struct mr_str name, const char *why_z, stru
     return MR_E_DATA;
 }
 
-/* Can a column stand for that name? Where arrays are tables, positions in them can. */
-static enum mr_status check_name(const struct mr_config *cfg, struct mr_str name, struct mr_error *err)
+/* Can a column stand for that name? Where elements are rows or columns of their own, positions in arrays can. */
+static enum mr_status check_name(struct mr_mongodb_event *mev, struct mr_str name, struct mr_error *err)
 {
+    const struct mr_config *cfg = mev->mg->cfg;
     ptrdiff_t dot = mr_str_find(name, '.');
 
     if (dot < 0)
@@ -31,7 +32,10 @@ static enum mr_status check_name(const struct mr_config *cfg, struct mr_str name
     while (dot >= 0) {
         rest = mr_str_of(rest.ptr + dot + 1, rest.len - (size_t)dot - 1);
         dot = mr_str_find(rest, '.');
-        if (cfg->array_encoding != MR_ARRAY_TABLE && mr_mongodb_is_position(dot < 0 ? rest : mr_str_of(rest.ptr, (size_t)dot)))
+        if (!mr_mongodb_is_position(dot < 0 ? rest : mr_str_of(rest.ptr, (size_t)dot)) || cfg->array_encoding == MR_ARRAY_TABLE)
+            continue;
+        mev->has_positions = true; /* elements have columns of their own then */
+        if (cfg->array_encoding != MR_ARRAY_DOCUMENT)
             return needs_document(name, "it names a position in an array", err);
     }
     return MR_OK;
@@ -80,7 +84,7 @@ static enum mr_status unset_field(struct mr_mongodb_event *mev, struct mr_str na
 {
     struct mr_mongodb_name split;
 
-    MR_TRY(check_name(mev->mg->cfg, name, err));
+    MR_TRY(check_name(mev, name, err));
     if (mev->after.arrays == NULL) {
         remove_path(mev, update_path(name, mev->ar));
         return MR_OK;
@@ -102,7 +106,7 @@ static enum mr_status read_set(struct mr_mongodb_event *mev, const struct mr_jso
         if (mr_json_is_shadowed(doc, set, n))
             continue;
         struct mr_str name = mr_json_string(doc, n, mev->ar, NULL);
-        MR_TRY(check_name(cfg, name, err));
+        MR_TRY(check_name(mev, name, err));
         if (mev->after.arrays != NULL) {
             MR_TRY(set_field(mev, doc, n + 1, name, err));
             continue;
@@ -132,24 +136,38 @@ static enum mr_status read_removed(struct mr_mongodb_event *mev, uint32_t names,
     return MR_OK;
 }
 
-/* Arrays that have become shorter. */
-static enum mr_status read_truncated(struct mr_mongodb_event *mev, uint32_t list, struct mr_error *err)
+static enum mr_status cut_array(struct mr_mongodb_event *mev, struct mr_str field, uint32_t size, struct mr_error *err)
+{
+    struct mr_mongodb_name split;
+
+    MR_TRY(mr_mongodb_split_name(field, mev->ar, &split, err));
+    return mr_mongodb_cut_array(mev, &split, size, err);
+}
+
+/* Arrays that have been cut short: where elements have rows or columns of their own, those of the elements that are gone. */
+static enum mr_status read_truncated(struct mr_mongodb_event *mev, uint32_t arrays, struct mr_error *err)
 {
     const struct mr_json_doc *doc = mev->doc;
+    const struct mr_config *cfg = mev->mg->cfg;
 
-    for (uint32_t n = mr_json_first(doc, list); n != MR_JSON_NONE; n = mr_json_next_in(doc, list, n)) {
+    for (uint32_t n = mr_json_first(doc, arrays); n != MR_JSON_NONE; n = mr_json_next_in(doc, arrays, n)) {
         struct mr_str field = mr_json_string(doc, MR_JSON_MEMBER(doc, n, "field"), mev->ar, NULL);
-        uint32_t size_node = MR_JSON_MEMBER(doc, n, "size");
-        struct mr_mongodb_name split;
-        int64_t size;
-        if (mev->after.arrays == NULL)
+        uint32_t size = MR_JSON_MEMBER(doc, n, "size");
+        int64_t count;
+        if (size == MR_JSON_NONE)
+            size = MR_JSON_MEMBER(doc, n, "newSize");
+        bool is_table = mev->after.arrays != NULL;
+        if (!is_table && (cfg->array_encoding != MR_ARRAY_DOCUMENT || !cfg->flatten_struct))
             return needs_document(field, "an array is cut short", err);
-        size_node = size_node != MR_JSON_NONE ? size_node : MR_JSON_MEMBER(doc, n, "newSize");
-        if (field.len == 0 || size_node == MR_JSON_NONE || !mr_json_int64(doc, size_node, &size) || size < 0 || size > INT32_MAX)
-            return mr_fail_data(err, MR_CODE_BAD_IMAGE, "updateDescription.truncatedArrays holds something that is no field and size");
-        MR_TRY(check_name(mev->mg->cfg, field, err));
-        MR_TRY(mr_mongodb_split_name(field, mev->ar, &split, err));
-        MR_TRY(mr_mongodb_cut_array(mev, &split, (uint32_t)size, err));
+        if (size == MR_JSON_NONE || !mr_json_int64(doc, size, &count) || count < 0 || count > INT32_MAX || field.len == 0)
+            return mr_fail_data(err, MR_CODE_BAD_IMAGE, "updateDescription.truncatedArrays holds something without a field and a size");
+        MR_TRY(check_name(mev, field, err));
+        if (is_table) {
+            MR_TRY(cut_array(mev, field, (uint32_t)count, err));
+            continue;
+        }
+        mev->has_positions = true;
+        mr_field_add(&mev->removed, mev->ar, update_path(field, mev->ar), MR_TYPE(MR_T_NONE), mr_value_int(count));
     }
     return MR_OK;
 }

@@ -108,13 +108,19 @@ static struct mr_value floating(bool is_single, struct mr_str text)
     double d;
     if (!mr_parse_double(text, &d))
         return MR_BAD_VALUE("expected a number");
-    if (is_single && isfinite(d) && fabs(d) > FLT_MAX) {
-        /* The shortest text of the largest float lies above it. */
-        if (fabs(d) > 3.4028235e38)
-            return MR_BAD_VALUE("beyond the range of a 32-bit float");
-        d = copysign((double)FLT_MAX, d);
-    }
-    return mr_value_float(d);
+    if (!is_single || !isfinite(d))
+        return mr_value_float(d);
+
+    /* The column's value is a float, however many digits Java has for it (1.4E-45 for 1e-45): it goes on as the double of its shortest text. That
+     * of the largest float lies above it. */
+    char shortest[32];
+    double shown;
+    if (fabs(d) > 3.4028235e38)
+        return MR_BAD_VALUE("beyond the range of a 32-bit float");
+    if (fabs(d) >= (double)FLT_MAX)
+        return mr_value_float(copysign((double)FLT_MAX, d));
+    size_t len = mr_float_text((float)d, shortest);
+    return mr_value_float(mr_parse_double(mr_str_of(shortest, len), &shown) ? shown : d);
 }
 
 static struct mr_value decimal(const struct mr_mysql_type *type, const struct mr_mysql_text *in, struct mr_arena *ar)

@@ -3,20 +3,32 @@
 
 #include <stdio.h>
 
+#include <millrace/base/hash.h>
+#include <millrace/base/log.h>
+#include <millrace/base/map.h>
 #include <millrace/base/mem.h>
 
+#include "payload_columns.h"
 #include "payload_rules.h"
 #include "payload_schemas.h"
+#include "dts.h"
 
 #define MAX_AVRO_DEPTH 128
 #define MAX_AVRO_ITEMS 1000000
+#define MAX_KEY_SCHEMAS 10000
 
 struct mr_payloads {
     const struct mr_config *cfg;
     struct mr_payload_rules *rules;
     struct mr_payload_schemas *schemas; /* NULL without a registry */
     struct mr_json_build build[2];      /* by side */
+    struct mr_json_build columns[2];    /* the declared columns */
+    struct mr_connect *cn;              /* JSON as Connect writes it */
+    struct mr_arena *ar;                /* holds the declarations */
+    struct mr_map *declared; /* text of a declaration with its side and format → struct mr_columns */
     struct mr_json_reader *reader[2];
+    uint64_t last_key_place;    /* hash of the topic and schema of the last key */
+    struct mr_map *key_schemas; /* topics, and topics with each of their keys' schemas */
 };
 
 /* ---- Life ---- */
@@ -29,9 +41,44 @@ static enum mr_status check_registry(struct mr_payloads *p, struct mr_error *err
             enum mr_encoding e = r->encoding[side];
             if (p->schemas != NULL || (e != MR_ENC_AVRO && e != MR_ENC_PROTOBUF && e != MR_ENC_JSON_SR))
                 continue;
-            enum mr_status status = mr_fail(err, MR_E_CONFIG, "the format %s needs a schema registry", mr_encoding_name(e));
+            enum mr_status status =
+                mr_fail(err, MR_E_CONFIG, "the format %s needs a schema registry", mr_encoding_name(e));
             mr_error_hint(err, "set registry.url");
             return status;
+        }
+    }
+    return MR_OK;
+}
+
+/* The declared columns of a side; parsed once. */
+static enum mr_status columns_of(struct mr_payloads *p, const struct mr_payload_rule *r, size_t side,
+                                 const struct mr_columns **out, struct mr_error *err)
+{
+    struct mr_buf key = MR_BUF_INIT(1u << 20);
+    mr_buf_printf(&key, "%zu %d ", side, (int)r->encoding[side]);
+    mr_buf_append_str(&key, r->columns[side]);
+    struct mr_columns *found = mr_map_get(p->declared, mr_buf_str(&key));
+    enum mr_status status = MR_OK;
+    if (found == NULL) {
+        found = mr_arena_zalloc(p->ar, sizeof(*found));
+        status =
+            mr_columns_parse(r->columns[side], r->encoding[side], side == MR_SIDE_KEY, p->ar, found, err);
+        if (status == MR_OK)
+            mr_map_put(p->declared, mr_buf_str(&key), found);
+    }
+    mr_buf_free(&key);
+    *out = found;
+    return status;
+}
+
+static enum mr_status check_columns(struct mr_payloads *p, struct mr_error *err)
+{
+    const struct mr_payload_rule *r;
+    const struct mr_columns *ignored;
+    for (size_t i = 0; (r = mr_payload_rule_at(p->rules, i)) != NULL; i++) {
+        for (size_t side = 0; side < 2; side++) {
+            MR_TRY(mr_delimiter_check(r->delimiter[side], err));
+            MR_TRY(columns_of(p, r, side, &ignored, err));
         }
     }
     return MR_OK;
@@ -48,9 +95,16 @@ enum mr_status mr_payloads_create(const struct mr_config *cfg, struct mr_payload
     p->cfg = cfg;
     for (size_t side = 0; side < 2; side++) {
         mr_json_build_init(&p->build[side], cfg->max_message_bytes);
+        mr_json_build_init(&p->columns[side], cfg->max_message_bytes);
         p->reader[side] = mr_json_reader_create(&limits);
     }
+    p->cn = mr_connect_create(cfg);
+    p->ar = mr_arena_create(4096);
+    p->declared = mr_map_create();
+    p->key_schemas = mr_map_create();
     enum mr_status status = mr_payload_rules_create(cfg, &p->rules, err);
+    if (status == MR_OK)
+        status = check_columns(p, err);
     if (status == MR_OK && cfg->registry.url != NULL && *cfg->registry.url != 0)
         status = mr_payload_schemas_create(cfg, &p->schemas, err);
     if (status == MR_OK)
@@ -69,8 +123,13 @@ void mr_payloads_destroy(struct mr_payloads *p)
         return;
     for (size_t side = 0; side < 2; side++) {
         mr_json_build_free(&p->build[side]);
+        mr_json_build_free(&p->columns[side]);
         mr_json_reader_destroy(p->reader[side]);
     }
+    mr_map_destroy(p->declared, NULL);
+    mr_map_destroy(p->key_schemas, NULL);
+    mr_arena_destroy(p->ar);
+    mr_connect_destroy(p->cn);
     mr_payload_schemas_destroy(p->schemas);
     mr_payload_rules_destroy(p->rules);
     mr_xfree(p);
@@ -89,8 +148,9 @@ const char *mr_payloads_decoder_at(struct mr_payloads *p, size_t i)
 
 /* ---- With a registry ---- */
 
-static enum mr_status open_avro(struct mr_payloads *p, enum mr_connect_side side, const struct mr_payload_schema *schema,
-                                struct mr_str bytes, struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
+static enum mr_status open_avro(struct mr_payloads *p, enum mr_connect_side side,
+                                const struct mr_payload_schema *schema, struct mr_str bytes,
+                                struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
 {
     struct mr_avro_limits limits = {
         .max_depth = p->cfg->max_depth < MAX_AVRO_DEPTH ? p->cfg->max_depth : MAX_AVRO_DEPTH,
@@ -116,8 +176,9 @@ static enum mr_status open_avro(struct mr_payloads *p, enum mr_connect_side side
     return MR_OK;
 }
 
-static enum mr_status open_protobuf(struct mr_payloads *p, enum mr_connect_side side, const struct mr_payload_schema *schema,
-                                    struct mr_str bytes, struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
+static enum mr_status open_protobuf(struct mr_payloads *p, enum mr_connect_side side,
+                                    const struct mr_payload_schema *schema, struct mr_str bytes,
+                                    struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
 {
     struct mr_json_build *b = &p->build[side];
     struct mr_proto_message *msg;
@@ -128,8 +189,9 @@ static enum mr_status open_protobuf(struct mr_payloads *p, enum mr_connect_side 
     return mr_json_build_finish(b, ar, &out->doc, err);
 }
 
-static enum mr_status open_json(struct mr_payloads *p, enum mr_connect_side side, const struct mr_payload_schema *schema,
-                                struct mr_str bytes, struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
+static enum mr_status open_json(struct mr_payloads *p, enum mr_connect_side side,
+                                const struct mr_payload_schema *schema, struct mr_str bytes,
+                                struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
 {
     struct mr_json_build *b = &p->build[side];
     MR_TRY(mr_json_parse(p->reader[side], bytes, &out->doc, err));
@@ -150,21 +212,52 @@ static enum mr_status open_json(struct mr_payloads *p, enum mr_connect_side side
 static bool fits(enum mr_encoding encoding, enum mr_schema_type type)
 {
     return encoding == MR_ENC_AUTO || (encoding == MR_ENC_AVRO && type == MR_SCHEMA_AVRO) ||
-           (encoding == MR_ENC_PROTOBUF && type == MR_SCHEMA_PROTOBUF) || (encoding == MR_ENC_JSON_SR && type == MR_SCHEMA_JSON);
+           (encoding == MR_ENC_PROTOBUF && type == MR_SCHEMA_PROTOBUF) ||
+           (encoding == MR_ENC_JSON_SR && type == MR_SCHEMA_JSON);
 }
 
-static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload_rule *rule, enum mr_connect_side side,
-                                  const struct mr_record *rec, struct mr_str bytes, struct mr_arena *ar,
-                                  struct mr_connect_message *out, struct mr_error *err)
+/* The framing's id is part of a key's bytes, so with a new schema the same key may come by another partition, and the order between old and
+ * new records is gone. Told once for each schema of a topic but its first. */
+static void note_key_schema(struct mr_payloads *p, const struct mr_record *rec, const struct mr_frame *frame)
+{
+    uint64_t place = mr_hash(rec->topic.ptr, rec->topic.len, frame->id);
+    if (!frame->is_guid && place == p->last_key_place) /* as nearly always */
+        return;
+    p->last_key_place = frame->is_guid ? 0 : place;
+    struct mr_buf name = MR_BUF_INIT(1u << 16);
+    mr_buf_append_str(&name, rec->topic);
+    bool is_known_topic = mr_map_get(p->key_schemas, mr_buf_str(&name)) != NULL;
+    if (!is_known_topic && mr_map_count(p->key_schemas) < MAX_KEY_SCHEMAS)
+        mr_map_put(p->key_schemas, mr_buf_str(&name), p);
+    mr_buf_append_char(&name, 0);
+    mr_buf_append(&name, frame->is_guid ? (const void *)frame->guid : (const void *)&frame->id,
+                  frame->is_guid ? sizeof(frame->guid) : sizeof(frame->id));
+    if (mr_map_get(p->key_schemas, mr_buf_str(&name)) == NULL &&
+        mr_map_count(p->key_schemas) < MAX_KEY_SCHEMAS) {
+        mr_map_put(p->key_schemas, mr_buf_str(&name), p);
+        if (is_known_topic)
+            mr_log(MR_LOG_WARN, "the topic's keys have another schema", MR_KV_STR("topic", rec->topic),
+                   MR_KV_INT("schema", frame->is_guid ? -1 : (int64_t)frame->id),
+                   MR_KV_Z("note", "the same key may come by another partition now, so old and new events of "
+                                   "a row may overtake each other"));
+    }
+    mr_buf_free(&name);
+}
+
+static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload_rule *rule,
+                                  enum mr_connect_side side, const struct mr_record *rec, struct mr_str bytes,
+                                  struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
 {
     enum mr_encoding encoding = rule->encoding[side];
     struct mr_frame frame;
     const struct mr_payload_schema *schema;
     MR_TRY(mr_frame_read(rec, side, bytes, &frame, err));
     MR_TRY(mr_payload_schemas_get(p->schemas, &frame, &schema, err));
+    if (side == MR_SIDE_KEY)
+        note_key_schema(p, rec, &frame);
     if (!fits(encoding, schema->type))
-        return mr_fail_data(err, MR_CODE_SCHEMA_TYPE, "schema %u is of the kind %s, but the format is %s", frame.id,
-                            mr_schema_type_name(schema->type), mr_encoding_name(encoding));
+        return mr_fail_data(err, MR_CODE_SCHEMA_TYPE, "schema %u is of the kind %s, but the format is %s",
+                            frame.id, mr_schema_type_name(schema->type), mr_encoding_name(encoding));
     switch (schema->type) {
     case MR_SCHEMA_AVRO:
         MR_TRY(open_avro(p, side, schema, frame.payload, ar, out, err));
@@ -178,8 +271,6 @@ static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload
     }
     out->is_wrapped = true;
     out->root = 0;
-    if (side == MR_SIDE_KEY)
-        out->scalar_name = rule->column_name.len != 0 ? rule->column_name : MR_STR("ROWKEY");
     if (out->is_null || mr_json_is(&out->doc, 0, MR_J_NULL)) {
         out->is_null = true;
         out->root = MR_JSON_NONE;
@@ -189,8 +280,93 @@ static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload
 
 /* ---- One side ---- */
 
-static enum mr_status open_side(struct mr_payloads *p, const struct mr_payload_rule *rule, enum mr_connect_side side,
-                                const struct mr_record *rec, struct mr_arena *ar, struct mr_opened *out, struct mr_error *err)
+/* JSON text, and nothing else. */
+static enum mr_status open_text(struct mr_payloads *p, enum mr_connect_side side, const struct mr_record *rec,
+                                struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
+{
+    struct mr_str bytes = side == MR_SIDE_KEY ? rec->key : rec->value;
+    enum mr_status status = mr_connect_open(p->cn, side, rec, ar, out, err);
+    bool is_framed = bytes.len != 0 && bytes.ptr[0] == 0;
+    bool is_bad = bytes.len == 0 || is_framed || (status == MR_OK && out->is_text) ||
+                  (status == MR_E_DATA && err != NULL && strcmp(err->code, MR_CODE_UNSUPPORTED) == 0);
+    if (!is_bad)
+        return status;
+    return mr_fail_data(err, MR_CODE_BAD_JSON,
+                        is_framed
+                            ? "this is no JSON: it begins with a zero byte, as what a schema registry frames "
+                              "(format json_sr)"
+                            : "this is no JSON");
+}
+
+/* Declared columns of bytes that know no names. */
+static enum mr_status open_bytes(struct mr_payloads *p, const struct mr_payload_rule *rule,
+                                 enum mr_connect_side side, struct mr_str bytes,
+                                 const struct mr_columns_from *from, struct mr_arena *ar,
+                                 struct mr_connect_message *out, struct mr_error *err)
+{
+    struct mr_json_build *b = &p->build[side];
+    mr_json_build_reset(b);
+    mr_json_build_open(b, MR_J_OBJECT);
+    MR_TRY(rule->encoding[side] == MR_ENC_KAFKA
+               ? mr_columns_kafka(from->columns, bytes, b, err)
+               : mr_columns_delimited(from->columns, rule->delimiter[side], bytes, ar, b, err));
+    mr_json_build_close(b);
+    MR_TRY(mr_json_build_finish(b, ar, &out->doc, err));
+    out->root = 0;
+    out->is_wrapped = true;
+    out->schema = from->columns->schema;
+    return MR_OK;
+}
+
+/* A side in its format, with what is declared of it. */
+static enum mr_status open_encoded(struct mr_payloads *p, const struct mr_payload_rule *rule,
+                                   enum mr_connect_side side, const struct mr_record *rec,
+                                   struct mr_str bytes, struct mr_arena *ar, struct mr_connect_message *out,
+                                   struct mr_error *err)
+{
+    struct mr_columns_from from = {.rule = rule, .encoding = rule->encoding[side]};
+    struct mr_columns none = {0};
+    bool is_key = side == MR_SIDE_KEY,
+         is_bytes = from.encoding == MR_ENC_KAFKA || from.encoding == MR_ENC_DELIMITED;
+    MR_TRY(columns_of(p, rule, side, &from.columns, err));
+    if (from.encoding == MR_ENC_NONE || (is_bytes && from.columns->count == 0)) {
+        out->is_null = true; /* nobody looks at it */
+        return MR_OK;
+    }
+    if (is_key)
+        MR_TRY(mr_window_cut(rule->window, &bytes, &from.window, err));
+    struct mr_record with = *rec;
+    if (is_key)
+        with.key = bytes;
+    if (is_bytes) {
+        MR_TRY(open_bytes(p, rule, side, bytes, &from, ar, out, err));
+        from.columns = &none;
+    } else if (from.encoding == MR_ENC_JSON) {
+        MR_TRY(open_text(p, side, &with, ar, out, err));
+    } else {
+        MR_TRY(open_framed(p, rule, side, &with, bytes, ar, out, err));
+    }
+    if (is_key) {
+        out->scalar_name = rule->column_name.len != 0 ? rule->column_name : MR_STR("ROWKEY");
+        if (from.columns->count == 0 && !out->is_null)
+            MR_TRY(mr_key_check_maps(out->schema, err));
+    }
+    return mr_columns_pick(p->cn, &from, ar, &p->columns[side], out, err);
+}
+
+/* Formats whose bytes may begin like a registry's framing: where one of them is named, nobody asks the registry. */
+static bool has_own_bytes(const struct mr_payload_rule *rule)
+{
+    static const char *const json_formats[] = {"auto", "debezium", "flat", "json"};
+    for (size_t i = 0; i < sizeof(json_formats) / sizeof(json_formats[0]); i++)
+        if (strcmp(rule->decoder_z, json_formats[i]) == 0)
+            return false;
+    return true;
+}
+
+static enum mr_status open_side(struct mr_payloads *p, const struct mr_payload_rule *rule,
+                                enum mr_connect_side side, const struct mr_record *rec, struct mr_arena *ar,
+                                struct mr_opened *out, struct mr_error *err)
 {
     bool is_key = side == MR_SIDE_KEY;
     struct mr_str bytes = is_key ? rec->key : rec->value;
@@ -198,25 +374,44 @@ static enum mr_status open_side(struct mr_payloads *p, const struct mr_payload_r
     struct mr_connect_message *msg = &out->message[side];
     *msg = (struct mr_connect_message){.root = MR_JSON_NONE};
     out->has[side] = false;
-    if (encoding == MR_ENC_AUTO && (p->schemas == NULL || !mr_frame_sniff(rec, side, bytes)))
+    if (encoding == MR_ENC_AUTO &&
+        (p->schemas == NULL || (!is_key && has_own_bytes(rule)) || !mr_frame_sniff(rec, side, bytes)))
+        return MR_OK;
+    if (encoding == MR_ENC_AUTO && !is_key &&
+        mr_dts_is(bytes, ar)) /* its first byte is a frame's, too; nothing framed passes as one */
         return MR_OK;
     out->has[side] = true;
     if (!(is_key ? rec->has_key : rec->has_value)) {
         msg->is_null = true;
         return MR_OK;
     }
-    enum mr_status status = open_framed(p, rule, side, rec, bytes, ar, msg, err);
+    enum mr_status status = open_encoded(p, rule, side, rec, bytes, ar, msg, err);
     if (status == MR_E_DATA)
         mr_error_prefix(err, "%s: ", is_key ? "key" : "value");
     return status;
 }
 
-enum mr_status mr_payloads_open(struct mr_payloads *p, const struct mr_record *rec, struct mr_arena *ar, struct mr_opened *out,
-                                struct mr_error *err)
+enum mr_status mr_payloads_open(struct mr_payloads *p, const struct mr_record *rec, struct mr_arena *ar,
+                                struct mr_opened *out, struct mr_error *err)
 {
     const struct mr_payload_rule *rule = mr_payload_rule_of(p->rules, rec->topic);
     MR_TRY(open_side(p, rule, MR_SIDE_VALUE, rec, ar, out, err));
     MR_TRY(open_side(p, rule, MR_SIDE_KEY, rec, ar, out, err));
     out->is_encoded = out->has[MR_SIDE_VALUE] && !out->message[MR_SIDE_VALUE].is_null;
     return MR_OK;
+}
+
+bool mr_payloads_key_is_explicit(struct mr_payloads *p, struct mr_str topic)
+{
+    const struct mr_payload_rule *rule = mr_payload_rule_of(p->rules, topic);
+    enum mr_encoding e = rule->encoding[MR_SIDE_KEY];
+    bool is_unread = e == MR_ENC_NONE ||
+                     ((e == MR_ENC_KAFKA || e == MR_ENC_DELIMITED) && rule->columns[MR_SIDE_KEY].len == 0);
+    return rule->is_key_explicit && !is_unread;
+}
+
+enum mr_status mr_payloads_hold(struct mr_payloads *p, const struct mr_record *rec, struct mr_arena *ar,
+                                struct mr_change *ev, bool *is_skipped, struct mr_error *err)
+{
+    return mr_key_hold(p->cfg, mr_payload_rule_of(p->rules, rec->topic), rec, ar, ev, is_skipped, err);
 }

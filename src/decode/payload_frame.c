@@ -17,16 +17,19 @@ static const struct mr_header *header_of(const struct mr_record *rec, enum mr_co
 static enum mr_status bad_magic(struct mr_str bytes, struct mr_error *err)
 {
     const unsigned char *b = (const unsigned char *)bytes.ptr;
-    const char *what_z = bytes.len > 1 && b[0] == 0xc3 && b[1] == 0x01                 ? ", it is Avro's single-object encoding"
-                         : bytes.len > 3 && memcmp(b, "Obj\x01", 4) == 0               ? ", it is an Avro container file"
-                         : b[0] == '{' || b[0] == '[' || b[0] == '"' || b[0] == ' ' ||
-                                 (b[0] >= '0' && b[0] <= '9')                          ? ", it looks like plain JSON"
-                                                                                       : "";
-    return mr_fail_data(err, MR_CODE_BAD_MAGIC, "no framing of a schema registry: it begins with the byte %02x%s", b[0], what_z);
+    const char *what_z =
+        bytes.len > 1 && b[0] == 0xc3 && b[1] == 0x01   ? ", it is Avro's single-object encoding"
+        : bytes.len > 3 && memcmp(b, "Obj\x01", 4) == 0 ? ", it is an Avro container file"
+        : b[0] == '{' || b[0] == '[' || b[0] == '"' || b[0] == ' ' || (b[0] >= '0' && b[0] <= '9')
+            ? ", it looks like plain JSON"
+            : "";
+    return mr_fail_data(err, MR_CODE_BAD_MAGIC,
+                        "no framing of a schema registry: it begins with the byte %02x%s", b[0], what_z);
 }
 
 /* Id or GUID in front; *used: its bytes. */
-static enum mr_status read_prefix(struct mr_str bytes, struct mr_frame *out, size_t *used, struct mr_error *err)
+static enum mr_status read_prefix(struct mr_str bytes, struct mr_frame *out, size_t *used,
+                                  struct mr_error *err)
 {
     const unsigned char *b = (const unsigned char *)bytes.ptr;
     if (bytes.len == 0)
@@ -44,8 +47,8 @@ static enum mr_status read_prefix(struct mr_str bytes, struct mr_frame *out, siz
     return MR_OK;
 }
 
-enum mr_status mr_frame_read(const struct mr_record *rec, enum mr_connect_side side, struct mr_str bytes, struct mr_frame *out,
-                             struct mr_error *err)
+enum mr_status mr_frame_read(const struct mr_record *rec, enum mr_connect_side side, struct mr_str bytes,
+                             struct mr_frame *out, struct mr_error *err)
 {
     const struct mr_header *header = header_of(rec, side);
     size_t used;

@@ -14,8 +14,8 @@ struct mr_frame {
 };
 
 /* By the record's header (`__key_schema_id`, `__value_schema_id`), else by what stands in front of the payload. DATA bad_magic, truncated. */
-enum mr_status mr_frame_read(const struct mr_record *rec, enum mr_connect_side side, struct mr_str bytes, struct mr_frame *out,
-                             struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_frame_read(const struct mr_record *rec, enum mr_connect_side side, struct mr_str bytes,
+                             struct mr_frame *out, struct mr_error *err) MR_MUST_CHECK;
 /* Does it look framed? For `auto`. */
 bool mr_frame_sniff(const struct mr_record *rec, enum mr_connect_side side, struct mr_str bytes);
 

@@ -10,14 +10,24 @@ static const struct {
     const char *name_z;
     enum mr_encoding encoding;
 } names[] = {
-    {"json", MR_ENC_JSON},         {"json_sr", MR_ENC_JSON_SR}, {"avro", MR_ENC_AVRO},           {"protobuf", MR_ENC_PROTOBUF},
-    {"kafka", MR_ENC_KAFKA},       {"none", MR_ENC_NONE},       {"delimited", MR_ENC_DELIMITED},
+    {"json", MR_ENC_JSON},           {"json_sr", MR_ENC_JSON_SR}, {"avro", MR_ENC_AVRO},
+    {"protobuf", MR_ENC_PROTOBUF},   {"kafka", MR_ENC_KAFKA},     {"none", MR_ENC_NONE},
+    {"delimited", MR_ENC_DELIMITED},
 };
 
 /* Settings of `topics`, in the order of enum member. */
 static const char *const member_names[] = {
-    "key",           "value",           "key_columns",     "value_columns", "key_column_name",    "key_delimiter",
-    "value_delimiter", "key_wrap_single", "key_window",      "null_key",      "key_value_conflict",
+    "key",
+    "value",
+    "key_columns",
+    "value_columns",
+    "key_column_name",
+    "key_delimiter",
+    "value_delimiter",
+    "key_wrap_single",
+    "key_window",
+    "null_key",
+    "key_value_conflict",
 };
 enum member {
     M_KEY,
@@ -36,8 +46,8 @@ enum member {
 
 struct mr_payload_rules {
     const struct mr_config *cfg;
-    struct mr_map *by_topic;             /* topic → struct mr_payload_rule, owned */
-    struct mr_payload_rule *general;     /* the general rule, then one for each entry of `topics` */
+    struct mr_map *by_topic;         /* topic → struct mr_payload_rule, owned */
+    struct mr_payload_rule *general; /* the general rule, then one for each entry of `topics` */
     size_t count;
 };
 
@@ -82,7 +92,8 @@ static size_t fit(struct mr_str pattern, struct mr_str topic)
 {
     if (mr_str_eq(pattern, topic))
         return SIZE_MAX;
-    char *pattern_z = mr_xstrndup(pattern.ptr, pattern.len), *topic_z = mr_xstrndup(topic.len != 0 ? topic.ptr : "", topic.len);
+    char *pattern_z = mr_xstrndup(pattern.ptr, pattern.len),
+         *topic_z = mr_xstrndup(topic.len != 0 ? topic.ptr : "", topic.len);
     bool fits = fnmatch(pattern_z, topic_z, 0) == 0;
     mr_xfree(pattern_z);
     mr_xfree(topic_z);
@@ -108,7 +119,8 @@ static struct mr_str override(const struct mr_config *cfg, struct mr_str topic, 
     return best;
 }
 
-static struct mr_str choose(const struct mr_config *cfg, struct mr_str topic, enum member m, const char *otherwise_z)
+static struct mr_str choose(const struct mr_config *cfg, struct mr_str topic, enum member m,
+                            const char *otherwise_z)
 {
     struct mr_str said = override(cfg, topic, m);
     return said.len != 0 ? said : mr_str_z(otherwise_z != NULL ? otherwise_z : "");
@@ -142,9 +154,7 @@ static void make(const struct mr_config *cfg, struct mr_str topic, struct mr_pay
     else if (is_both && (both != MR_ENC_JSON || has_columns))
         out->encoding[MR_SIDE_KEY] = both;
     else if (has_columns)
-        out->encoding[MR_SIDE_KEY] = MR_ENC_KAFKA; /* as ksqlDB has it */
-    if (is_both && both != MR_ENC_JSON)
-        out->is_key_explicit = true;
+        (void)encoding_of(mr_str_z(cfg->default_key_format), &out->encoding[MR_SIDE_KEY]);
     if (out->encoding[MR_SIDE_KEY] == MR_ENC_AUTO)
         out->is_key_explicit = false;
 
@@ -159,13 +169,14 @@ static void make(const struct mr_config *cfg, struct mr_str topic, struct mr_pay
 
 /* ---- What can be seen without a record ---- */
 
-static enum mr_status check_word(const char *option_z, struct mr_str said, const char *a_z, const char *b_z, const char *c_z,
-                                 struct mr_error *err)
+static enum mr_status check_word(const char *option_z, struct mr_str said, const char *a_z, const char *b_z,
+                                 const char *c_z, struct mr_error *err)
 {
-    if (said.len == 0 || mr_str_eq_z(said, a_z) || mr_str_eq_z(said, b_z) || (c_z != NULL && mr_str_eq_z(said, c_z)))
+    if (said.len == 0 || mr_str_eq_z(said, a_z) || mr_str_eq_z(said, b_z) ||
+        (c_z != NULL && mr_str_eq_z(said, c_z)))
         return MR_OK;
-    return mr_fail(err, MR_E_CONFIG, "%s: \"%.*s\" is none of %s, %s%s%s", option_z, MR_STR_FMT(said), a_z, b_z,
-                   c_z != NULL ? ", " : "", c_z != NULL ? c_z : "");
+    return mr_fail(err, MR_E_CONFIG, "%s: \"%.*s\" is none of %s, %s%s%s", option_z, MR_STR_FMT(said), a_z,
+                   b_z, c_z != NULL ? ", " : "", c_z != NULL ? c_z : "");
 }
 
 static enum mr_status check_key_name(struct mr_str name, struct mr_error *err)
@@ -173,7 +184,8 @@ static enum mr_status check_key_name(struct mr_str name, struct mr_error *err)
     enum mr_encoding encoding;
     if (name.len == 0 || encoding_of(name, &encoding))
         return MR_OK;
-    enum mr_status status = mr_fail(err, MR_E_CONFIG, "there is no format \"%.*s\" for keys", MR_STR_FMT(name));
+    enum mr_status status =
+        mr_fail(err, MR_E_CONFIG, "there is no format \"%.*s\" for keys", MR_STR_FMT(name));
     mr_error_hint(err, "formats of keys: kafka, delimited, json, json_sr, avro, protobuf, none");
     return status;
 }
@@ -182,8 +194,12 @@ static enum mr_status check_rule(const struct mr_payload_rule *r, struct mr_erro
 {
     if (r->encoding[MR_SIDE_VALUE] == MR_ENC_NONE)
         return mr_fail(err, MR_E_CONFIG, "the format none is for keys only: values must be read");
+    if (r->encoding[MR_SIDE_KEY] == MR_ENC_AUTO && r->columns[MR_SIDE_KEY].len != 0)
+        return mr_fail(err, MR_E_CONFIG, "key.columns are declared, but no format of the key: format.key");
     if (r->encoding[MR_SIDE_KEY] == MR_ENC_NONE && r->columns[MR_SIDE_KEY].len != 0)
-        return mr_fail(err, MR_E_CONFIG, "the key's format is none, so it has no columns: leave out key.columns or name another format");
+        return mr_fail(
+            err, MR_E_CONFIG,
+            "the key's format is none, so it has no columns: leave out key.columns or name another format");
     static const char *const delimited_z[2] = {"key.delimiter", "value.delimiter"};
     for (size_t side = 0; side < 2; side++)
         if (r->delimiter[side].len != 0 && r->encoding[side] != MR_ENC_DELIMITED)
@@ -201,15 +217,20 @@ static enum mr_status check_rule(const struct mr_payload_rule *r, struct mr_erro
 static enum mr_status check(struct mr_payload_rules *rules, struct mr_error *err)
 {
     const struct mr_config *cfg = rules->cfg;
-    bool says_one = (cfg->key_format != NULL && *cfg->key_format != 0) || (cfg->value_format != NULL && *cfg->value_format != 0);
+    bool says_one = (cfg->key_format != NULL && *cfg->key_format != 0) ||
+                    (cfg->value_format != NULL && *cfg->value_format != 0);
     if (says_one && strcmp(cfg->format, "auto") != 0)
-        return mr_fail(err, MR_E_CONFIG, "format says it for key and value; leave out format.key and format.value, or format itself");
+        return mr_fail(
+            err, MR_E_CONFIG,
+            "format says it for key and value; leave out format.key and format.value, or format itself");
     MR_TRY(check_key_name(mr_str_z(cfg->key_format), err));
+    MR_TRY(check_key_name(mr_str_z(cfg->default_key_format), err));
     for (size_t i = 0; i < cfg->topics.count; i++) {
         struct mr_str pattern;
         enum member m;
         if (!split(cfg->topics.items[i].key, &pattern, &m))
-            return mr_fail(err, MR_E_CONFIG, "topics: \"%.200s\" is no topic's name with a setting; write NAME: {value: avro}",
+            return mr_fail(err, MR_E_CONFIG,
+                           "topics: \"%.200s\" is no topic's name with a setting; write NAME: {value: avro}",
                            cfg->topics.items[i].key);
         if (m == M_KEY)
             MR_TRY(check_key_name(mr_str_z(cfg->topics.items[i].value), err));
@@ -219,7 +240,8 @@ static enum mr_status check(struct mr_payload_rules *rules, struct mr_error *err
     return MR_OK;
 }
 
-enum mr_status mr_payload_rules_create(const struct mr_config *cfg, struct mr_payload_rules **out, struct mr_error *err)
+enum mr_status mr_payload_rules_create(const struct mr_config *cfg, struct mr_payload_rules **out,
+                                       struct mr_error *err)
 {
     struct mr_payload_rules *rules = mr_xcalloc(1, sizeof(*rules));
     rules->cfg = cfg;

@@ -26,8 +26,8 @@ struct mr_payload_rule {
 
 struct mr_payload_rules;
 /* CONFIG: what can be seen without a record. Formats of decoders are not known here: `decoder_z` may be no format at all. */
-enum mr_status mr_payload_rules_create(const struct mr_config *cfg, struct mr_payload_rules **out, struct mr_error *err)
-    MR_MUST_CHECK;
+enum mr_status mr_payload_rules_create(const struct mr_config *cfg, struct mr_payload_rules **out,
+                                       struct mr_error *err) MR_MUST_CHECK;
 void mr_payload_rules_destroy(struct mr_payload_rules *rules);
 /* The rule of a topic; kept. */
 const struct mr_payload_rule *mr_payload_rule_of(struct mr_payload_rules *rules, struct mr_str topic);

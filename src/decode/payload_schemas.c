@@ -35,7 +35,8 @@ const char *mr_schema_type_name(enum mr_schema_type type)
     return type == MR_SCHEMA_AVRO ? "Avro" : type == MR_SCHEMA_PROTOBUF ? "Protobuf" : "JSON Schema";
 }
 
-enum mr_status mr_payload_schemas_create(const struct mr_config *cfg, struct mr_payload_schemas **out, struct mr_error *err)
+enum mr_status mr_payload_schemas_create(const struct mr_config *cfg, struct mr_payload_schemas **out,
+                                         struct mr_error *err)
 {
     struct mr_registry *reg;
     MR_TRY(mr_registry_create(cfg, &reg, err));
@@ -80,10 +81,12 @@ struct build {
 };
 
 /* A schema's text, after those that it refers to. `name` is what a reference calls it; "" = the root. */
-static enum mr_status add_text(struct build *b, const struct mr_schema_reply *reply, struct mr_str name, struct mr_error *err)
+static enum mr_status add_text(struct build *b, const struct mr_schema_reply *reply, struct mr_str name,
+                               struct mr_error *err)
 {
     if (reply->type != b->schema->type)
-        return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "a %s schema refers to one of another kind", mr_schema_type_name(b->schema->type));
+        return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "a %s schema refers to one of another kind",
+                            mr_schema_type_name(b->schema->type));
     switch (reply->type) {
     case MR_SCHEMA_AVRO:
         return mr_avro_schema_parse(b->schema->avro, reply->text, err);
@@ -95,18 +98,20 @@ static enum mr_status add_text(struct build *b, const struct mr_schema_reply *re
     return mr_fail(err, MR_E_BUG, "a schema of no kind");
 }
 
-static enum mr_status add(struct build *b, const struct mr_schema_reply *reply, struct mr_str name, unsigned depth,
-                          struct mr_error *err)
+static enum mr_status add(struct build *b, const struct mr_schema_reply *reply, struct mr_str name,
+                          unsigned depth, struct mr_error *err)
 {
     if (depth > MAX_REFERENCE_DEPTH)
-        return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "references between schemas are nested more than %d deep", MAX_REFERENCE_DEPTH);
+        return mr_fail_data(err, MR_CODE_BAD_SCHEMA,
+                            "references between schemas are nested more than %d deep", MAX_REFERENCE_DEPTH);
     for (size_t i = 0; i < reply->reference_count; i++) {
         const struct mr_schema_reference *ref = &reply->references[i];
         struct mr_schema_reply inner;
         if (mr_map_get(b->seen, ref->name) != NULL)
             continue;
         if (mr_map_count(b->seen) >= MAX_REFERENCES)
-            return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "the schema refers to more than %d others", MAX_REFERENCES);
+            return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "the schema refers to more than %d others",
+                                MAX_REFERENCES);
         mr_map_put(b->seen, ref->name, b);
         MR_TRY(mr_registry_by_version(b->s->reg, ref->subject, ref->version, b->ar, &inner, err));
         MR_TRY(add(b, &inner, ref->name, depth + 1, err));
@@ -125,7 +130,8 @@ static const struct mr_connect_schema *bare_row(const struct mr_connect_schema *
     return row;
 }
 
-static enum mr_status compile(struct mr_payload_schemas *s, const struct mr_frame *frame, struct entry *e, struct mr_error *err)
+static enum mr_status compile(struct mr_payload_schemas *s, const struct mr_frame *frame, struct entry *e,
+                              struct mr_error *err)
 {
     struct mr_schema_reply reply;
     struct build b = {.s = s, .schema = &e->schema, .seen = mr_map_create(), .ar = mr_arena_create(0)};
@@ -155,7 +161,8 @@ done:
     mr_json_schema_destroy(b.json);
     mr_arena_destroy(b.ar);
     mr_map_destroy(b.seen, NULL);
-    if (status == MR_E_DATA && !frame->is_guid && strcmp(err != NULL ? err->code : "", MR_CODE_UNKNOWN_SCHEMA) != 0)
+    if (status == MR_E_DATA && !frame->is_guid &&
+        strcmp(err != NULL ? err->code : "", MR_CODE_UNKNOWN_SCHEMA) != 0)
         mr_error_prefix(err, "schema %u: ", frame->id);
     return status;
 }
@@ -185,7 +192,8 @@ static struct entry *new_entry(const struct mr_frame *frame)
     return e;
 }
 
-static enum mr_status result(const struct entry *e, const struct mr_payload_schema **out, struct mr_error *err)
+static enum mr_status result(const struct entry *e, const struct mr_payload_schema **out,
+                             struct mr_error *err)
 {
     *out = &e->schema;
     if (e->failed == NULL)
@@ -220,10 +228,12 @@ enum mr_status mr_payload_schemas_get(struct mr_payload_schemas *s, const struct
         entry_destroy(fresh);
         return status;
     }
-    if (status == MR_E_DATA) { /* what makes no sense today makes none tomorrow; only an unknown id may come to be */
+    if (status ==
+        MR_E_DATA) { /* what makes no sense today makes none tomorrow; only an unknown id may come to be */
         fresh->failed = mr_xmalloc(sizeof(why));
         *fresh->failed = why;
-        fresh->failed_until_ms = strcmp(why.code, MR_CODE_UNKNOWN_SCHEMA) == 0 ? mr_monotonic_ms() + MISSING_KEPT_MS : INT64_MAX;
+        fresh->failed_until_ms =
+            strcmp(why.code, MR_CODE_UNKNOWN_SCHEMA) == 0 ? mr_monotonic_ms() + MISSING_KEPT_MS : INT64_MAX;
     }
     while (mr_map_count(s->entries) >= s->cfg->registry.cache_capacity)
         evict_one(s);

@@ -14,20 +14,22 @@ struct mr_payload_schema {
     struct mr_avro_schema *avro;             /* AVRO; owned */
     struct mr_proto *proto;                  /* PROTOBUF; owned */
     const struct mr_connect_schema *connect; /* AVRO, JSON: of the root */
-    const struct mr_connect_schema *bare_row; /* AVRO, JSON: where the root is no record, a row of one column; else NULL */
+    const struct mr_connect_schema
+        *bare_row; /* AVRO, JSON: where the root is no record, a row of one column; else NULL */
 };
 
 /* The column of a value that is no record. */
 #define MR_BARE_VALUE MR_STR("ROWVAL")
 
 struct mr_payload_schemas;
-enum mr_status mr_payload_schemas_create(const struct mr_config *cfg, struct mr_payload_schemas **out, struct mr_error *err)
-    MR_MUST_CHECK;
+enum mr_status mr_payload_schemas_create(const struct mr_config *cfg, struct mr_payload_schemas **out,
+                                         struct mr_error *err) MR_MUST_CHECK;
 void mr_payload_schemas_destroy(struct mr_payload_schemas *s); /* NULL is fine */
 
 /* Valid until the next call but one at least, so that a record has its key's and its value's. */
 enum mr_status mr_payload_schemas_get(struct mr_payload_schemas *s, const struct mr_frame *frame,
-                                      const struct mr_payload_schema **out, struct mr_error *err) MR_MUST_CHECK;
+                                      const struct mr_payload_schema **out,
+                                      struct mr_error *err) MR_MUST_CHECK;
 const char *mr_schema_type_name(enum mr_schema_type type);
 
 #endif

@@ -72,8 +72,8 @@ struct mr_proto_enum {
 };
 
 struct mr_proto_message {
-    struct mr_str name;    /* full */
-    uint8_t known;         /* enum mr_proto_known */
+    struct mr_str name; /* full */
+    uint8_t known;      /* enum mr_proto_known */
     bool is_map_entry;
     bool is_compiling;
     struct mr_proto_field *fields;
@@ -87,22 +87,23 @@ struct mr_proto_message {
 /* Everything that one schema and its imports define. */
 struct mr_proto {
     struct mr_arena *ar;
-    struct mr_map *types;       /* full name → struct mr_proto_named */
-    struct mr_map *files;       /* import path → anything */
+    struct mr_map *types;         /* full name → struct mr_proto_named */
+    struct mr_map *files;         /* import path → anything */
     struct mr_proto_message root; /* its `nested` are the root file's messages */
-    size_t made;                /* messages, enums and fields so far */
+    size_t made;                  /* messages, enums and fields so far */
 };
 
 struct mr_proto *mr_proto_create(void);
 void mr_proto_destroy(struct mr_proto *p); /* NULL is fine */
 /* A file's text. `path` is what others import it as; "" = the root. DATA bad_schema. */
-enum mr_status mr_proto_add(struct mr_proto *p, struct mr_str path, struct mr_str text, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_proto_add(struct mr_proto *p, struct mr_str path, struct mr_str text,
+                            struct mr_error *err) MR_MUST_CHECK;
 /* Names to types, after the last file. DATA bad_schema. */
 enum mr_status mr_proto_link(struct mr_proto *p, struct mr_error *err) MR_MUST_CHECK;
 
 /* The message indexes in front of the payload: which message it is, and the payload. DATA corrupt, truncated. */
-enum mr_status mr_proto_message_of(struct mr_proto *p, struct mr_str *bytes, struct mr_proto_message **out, struct mr_error *err)
-    MR_MUST_CHECK;
+enum mr_status mr_proto_message_of(struct mr_proto *p, struct mr_str *bytes, struct mr_proto_message **out,
+                                   struct mr_error *err) MR_MUST_CHECK;
 const struct mr_connect_schema *mr_proto_connect(struct mr_proto *p, struct mr_proto_message *msg);
 
 /* One message into the builder. DATA truncated, corrupt, bad_utf8, out_of_range, limit_exceeded. */

@@ -8,7 +8,8 @@ static struct mr_connect_schema *of_kind(enum mr_connect_kind kind, struct mr_ar
     return mr_connect_make(kind, MR_STR(""), NULL, MR_JSON_NONE, ar);
 }
 
-static struct mr_connect_schema *with(enum mr_connect_kind kind, enum mr_semantic semantic, struct mr_type type, struct mr_arena *ar)
+static struct mr_connect_schema *with(enum mr_connect_kind kind, enum mr_semantic semantic,
+                                      struct mr_type type, struct mr_arena *ar)
 {
     struct mr_connect_schema *out = of_kind(kind, ar);
     out->semantic = (uint8_t)semantic;
@@ -61,16 +62,18 @@ static struct mr_connect_schema *make_scalar(const struct mr_proto_field *f, str
 static struct mr_connect_schema *make_decimal(const struct mr_proto_field *f, struct mr_arena *ar)
 {
     int64_t precision = 0, scale = 0;
-    if (f == NULL || !mr_parse_int64(f->meta_precision, &precision) || (f->meta_scale.len != 0 && !mr_parse_int64(f->meta_scale, &scale)) ||
-        scale < 0 || scale > 1000)
+    if (f == NULL || !mr_parse_int64(f->meta_precision, &precision) ||
+        (f->meta_scale.len != 0 && !mr_parse_int64(f->meta_scale, &scale)) || scale < 0 || scale > 1000)
         precision = 0;
     return with(MR_C_STRING, MR_S_DECIMAL_TEXT, mr_connect_decimal_type(precision, (int32_t)scale), ar);
 }
 
-static const struct mr_connect_schema *make_field(const struct mr_proto_field *f, struct mr_arena *ar, unsigned depth);
+static const struct mr_connect_schema *make_field(const struct mr_proto_field *f, struct mr_arena *ar,
+                                                  unsigned depth);
 
-static const struct mr_connect_schema *make_message(const struct mr_proto_message *shared, const struct mr_proto_field *f,
-                                                    struct mr_arena *ar, unsigned depth)
+static const struct mr_connect_schema *make_message(const struct mr_proto_message *shared,
+                                                    const struct mr_proto_field *f, struct mr_arena *ar,
+                                                    unsigned depth)
 {
     struct mr_proto_message *msg = (struct mr_proto_message *)shared; /* what is made is kept in it */
     switch ((enum mr_proto_known)msg->known) {
@@ -114,10 +117,12 @@ static const struct mr_connect_schema *make_message(const struct mr_proto_messag
 /* Does a value stand in a document in another form than in the message: as a date, a decimal, … */
 static bool has_own_form(const struct mr_connect_schema *schema)
 {
-    return schema->renders || (schema->semantic != MR_S_PLAIN && schema->semantic != MR_S_DOCUMENT && schema->semantic != MR_S_UNSIGNED64);
+    return schema->renders || (schema->semantic != MR_S_PLAIN && schema->semantic != MR_S_DOCUMENT &&
+                               schema->semantic != MR_S_UNSIGNED64);
 }
 
-static const struct mr_connect_schema *make_field(const struct mr_proto_field *f, struct mr_arena *ar, unsigned depth)
+static const struct mr_connect_schema *make_field(const struct mr_proto_field *f, struct mr_arena *ar,
+                                                  unsigned depth)
 {
     const struct mr_proto_field *value = f->is_map ? &f->message->fields[1] : f;
     const struct mr_connect_schema *one = value->type == MR_P_MESSAGE || value->type == MR_P_GROUP
@@ -129,7 +134,8 @@ static const struct mr_connect_schema *make_field(const struct mr_proto_field *f
         out->renders = has_own_form(one);
         return out;
     }
-    struct mr_connect_schema *out = with(f->is_map ? MR_C_MAP : MR_C_ARRAY, MR_S_DOCUMENT, MR_TYPE(MR_T_JSON), ar);
+    struct mr_connect_schema *out =
+        with(f->is_map ? MR_C_MAP : MR_C_ARRAY, MR_S_DOCUMENT, MR_TYPE(MR_T_JSON), ar);
     out->items = one;
     out->renders = has_own_form(one);
     return out;

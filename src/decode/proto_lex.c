@@ -25,7 +25,8 @@ static void skip_blanks(struct mr_proto_lex *lex)
             lex->p += lex->p < lex->end;
             if (lex->p >= lex->end)
                 return;
-        } else if (*lex->p != ' ' && *lex->p != '\t' && *lex->p != '\r' && *lex->p != '\n' && *lex->p != '\f' && *lex->p != '\v') {
+        } else if (*lex->p != ' ' && *lex->p != '\t' && *lex->p != '\r' && *lex->p != '\n' &&
+                   *lex->p != '\f' && *lex->p != '\v') {
             return;
         }
     }
@@ -38,7 +39,10 @@ static bool is_name_char(char c)
 
 static int digit_of(char c, int base)
 {
-    int v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
+    int v = c >= '0' && c <= '9'   ? c - '0'
+            : c >= 'a' && c <= 'f' ? c - 'a' + 10
+            : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                   : 99;
     return v < base ? v : -1;
 }
 
@@ -105,7 +109,8 @@ void mr_proto_lex_next(struct mr_proto_lex *lex)
         return;
     }
     char c = *lex->p;
-    bool dot_name = c == '.' && lex->p + 1 < lex->end && is_name_char(lex->p[1]) && digit_of(lex->p[1], 10) < 0;
+    bool dot_name =
+        c == '.' && lex->p + 1 < lex->end && is_name_char(lex->p[1]) && digit_of(lex->p[1], 10) < 0;
     if (c == '"' || c == '\'') {
         lex_text(lex);
         return;
@@ -116,8 +121,9 @@ void mr_proto_lex_next(struct mr_proto_lex *lex)
             lex->p++;
     } else if (digit_of(c, 10) >= 0 || (c == '.' && lex->p + 1 < lex->end && digit_of(lex->p[1], 10) >= 0)) {
         lex->kind = MR_W_NUMBER;
-        while (lex->p < lex->end && (is_name_char(*lex->p) || *lex->p == '.' ||
-                                     ((*lex->p == '-' || *lex->p == '+') && (lex->p[-1] == 'e' || lex->p[-1] == 'E'))))
+        while (lex->p < lex->end &&
+               (is_name_char(*lex->p) || *lex->p == '.' ||
+                ((*lex->p == '-' || *lex->p == '+') && (lex->p[-1] == 'e' || lex->p[-1] == 'E'))))
             lex->p++;
     } else {
         lex->kind = MR_W_SIGN;

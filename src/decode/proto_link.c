@@ -9,34 +9,47 @@ const char mr_proto_well_known_z[] =
     "message DoubleValue { double value = 1; } message FloatValue { float value = 1; }"
     "message Int64Value { int64 value = 1; } message UInt64Value { uint64 value = 1; }"
     "message Int32Value { int32 value = 1; } message UInt32Value { uint32 value = 1; }"
-    "message BoolValue { bool value = 1; } message StringValue { string value = 1; } message BytesValue { bytes value = 1; }"
-    "message Any { string type_url = 1; bytes value = 2; } message Empty {} message FieldMask { repeated string paths = 1; }"
+    "message BoolValue { bool value = 1; } message StringValue { string value = 1; } message BytesValue { "
+    "bytes value = 1; }"
+    "message Any { string type_url = 1; bytes value = 2; } message Empty {} message FieldMask { repeated "
+    "string paths = 1; }"
     "enum NullValue { NULL_VALUE = 0; } message Struct { map<string, Value> fields = 1; }"
-    "message Value { oneof kind { NullValue null_value = 1; double number_value = 2; string string_value = 3; bool bool_value = 4;"
-    " Struct struct_value = 5; ListValue list_value = 6; } } message ListValue { repeated Value values = 1; }";
+    "message Value { oneof kind { NullValue null_value = 1; double number_value = 2; string string_value = "
+    "3; bool bool_value = 4;"
+    " Struct struct_value = 5; ListValue list_value = 6; } } message ListValue { repeated Value values = 1; "
+    "}";
 const char mr_proto_well_known_type_z[] =
     "syntax = \"proto3\"; package google.type;"
     "message Date { int32 year = 1; int32 month = 2; int32 day = 3; }"
     "message TimeOfDay { int32 hours = 1; int32 minutes = 2; int32 seconds = 3; int32 nanos = 4; }"
     "message Money { string currency_code = 1; int64 units = 2; int32 nanos = 3; }"
     "message LatLng { double latitude = 1; double longitude = 2; } message Decimal { string value = 1; }"
-    "enum DayOfWeek { DAY_OF_WEEK_UNSPECIFIED = 0; MONDAY = 1; TUESDAY = 2; WEDNESDAY = 3; THURSDAY = 4; FRIDAY = 5; SATURDAY = 6;"
+    "enum DayOfWeek { DAY_OF_WEEK_UNSPECIFIED = 0; MONDAY = 1; TUESDAY = 2; WEDNESDAY = 3; THURSDAY = 4; "
+    "FRIDAY = 5; SATURDAY = 6;"
     " SUNDAY = 7; }";
-const char mr_proto_confluent_z[] =
-    "syntax = \"proto3\"; package confluent.type; message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }";
+const char mr_proto_confluent_z[] = "syntax = \"proto3\"; package confluent.type; message Decimal { bytes "
+                                    "value = 1; uint32 precision = 2; int32 scale = 3; }";
 
 static const struct {
     const char *name_z;
     enum mr_proto_known known;
 } known[] = {
-    {"google.protobuf.Timestamp", MR_PK_TIMESTAMP},   {"google.protobuf.Duration", MR_PK_DURATION},
-    {"google.protobuf.DoubleValue", MR_PK_WRAPPER},   {"google.protobuf.FloatValue", MR_PK_WRAPPER},
-    {"google.protobuf.Int64Value", MR_PK_WRAPPER},    {"google.protobuf.UInt64Value", MR_PK_WRAPPER},
-    {"google.protobuf.Int32Value", MR_PK_WRAPPER},    {"google.protobuf.UInt32Value", MR_PK_WRAPPER},
-    {"google.protobuf.BoolValue", MR_PK_WRAPPER},     {"google.protobuf.StringValue", MR_PK_WRAPPER},
-    {"google.protobuf.BytesValue", MR_PK_WRAPPER},    {"google.protobuf.Struct", MR_PK_STRUCT},
-    {"google.protobuf.Value", MR_PK_VALUE},           {"google.protobuf.ListValue", MR_PK_LIST},
-    {"google.type.Date", MR_PK_DATE},                 {"google.type.TimeOfDay", MR_PK_TIME_OF_DAY},
+    {"google.protobuf.Timestamp", MR_PK_TIMESTAMP},
+    {"google.protobuf.Duration", MR_PK_DURATION},
+    {"google.protobuf.DoubleValue", MR_PK_WRAPPER},
+    {"google.protobuf.FloatValue", MR_PK_WRAPPER},
+    {"google.protobuf.Int64Value", MR_PK_WRAPPER},
+    {"google.protobuf.UInt64Value", MR_PK_WRAPPER},
+    {"google.protobuf.Int32Value", MR_PK_WRAPPER},
+    {"google.protobuf.UInt32Value", MR_PK_WRAPPER},
+    {"google.protobuf.BoolValue", MR_PK_WRAPPER},
+    {"google.protobuf.StringValue", MR_PK_WRAPPER},
+    {"google.protobuf.BytesValue", MR_PK_WRAPPER},
+    {"google.protobuf.Struct", MR_PK_STRUCT},
+    {"google.protobuf.Value", MR_PK_VALUE},
+    {"google.protobuf.ListValue", MR_PK_LIST},
+    {"google.type.Date", MR_PK_DATE},
+    {"google.type.TimeOfDay", MR_PK_TIME_OF_DAY},
     {"confluent.type.Decimal", MR_PK_DECIMAL},
 };
 
@@ -103,7 +116,8 @@ static enum mr_status link_fields(struct mr_proto *p, struct mr_proto_message *m
             continue;
         const struct mr_proto_named *to = find(p, msg->name, f->type_name);
         if (to == NULL)
-            return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "the Protobuf schema names a type \"%.*s\" that it does not define",
+            return mr_fail_data(err, MR_CODE_BAD_SCHEMA,
+                                "the Protobuf schema names a type \"%.*s\" that it does not define",
                                 MR_STR_FMT(f->type_name));
         f->message = to->message;
         f->values = to->values;
@@ -141,19 +155,22 @@ static void find_maps(struct mr_proto_message *msg)
         const struct mr_proto_message *e = f->message;
         if (f->is_map || !f->is_repeated || f->type != MR_P_MESSAGE || e->field_count != 2)
             continue;
-        bool is_nested = e->name.len > msg->name.len + 1 && mr_str_starts(e->name, msg->name) && e->name.ptr[msg->name.len] == '.';
+        bool is_nested = e->name.len > msg->name.len + 1 && mr_str_starts(e->name, msg->name) &&
+                         e->name.ptr[msg->name.len] == '.';
         if (!is_nested)
             continue;
         struct mr_str own = mr_str_of(e->name.ptr + msg->name.len + 1, e->name.len - msg->name.len - 1);
-        bool is_pair = e->fields[0].number == 1 && mr_str_eq(e->fields[0].name, MR_STR("key")) && !e->fields[0].is_repeated &&
-                       e->fields[1].number == 2 && mr_str_eq(e->fields[1].name, MR_STR("value")) && !e->fields[1].is_repeated;
+        bool is_pair = e->fields[0].number == 1 && mr_str_eq(e->fields[0].name, MR_STR("key")) &&
+                       !e->fields[0].is_repeated && e->fields[1].number == 2 &&
+                       mr_str_eq(e->fields[1].name, MR_STR("value")) && !e->fields[1].is_repeated;
         f->is_map = is_pair && is_entry_name(f->name, own);
     }
 }
 
 enum mr_status mr_proto_link(struct mr_proto *p, struct mr_error *err)
 {
-    static const char *const well_known[] = {mr_proto_well_known_z, mr_proto_well_known_type_z, mr_proto_confluent_z};
+    static const char *const well_known[] = {mr_proto_well_known_z, mr_proto_well_known_type_z,
+                                             mr_proto_confluent_z};
     for (size_t i = 0; i < 3; i++) {
         struct mr_proto_message *into = mr_arena_zalloc(p->ar, sizeof(*into));
         MR_TRY(mr_proto_parse(p, mr_str_z(well_known[i]), into, err));

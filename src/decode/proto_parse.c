@@ -16,8 +16,10 @@ struct parse {
 
 static enum mr_status wrong(struct parse *ps, const char *what_z)
 {
-    return mr_fail_data(ps->err, MR_CODE_BAD_SCHEMA, "the Protobuf schema, line %u: %s expected, there is \"%.*s\"", ps->lex.line, what_z,
-                        (int)(ps->lex.word.len < 40 ? ps->lex.word.len : 40), ps->lex.word.len ? ps->lex.word.ptr : "");
+    return mr_fail_data(ps->err, MR_CODE_BAD_SCHEMA,
+                        "the Protobuf schema, line %u: %s expected, there is \"%.*s\"", ps->lex.line, what_z,
+                        (int)(ps->lex.word.len < 40 ? ps->lex.word.len : 40),
+                        ps->lex.word.len ? ps->lex.word.ptr : "");
 }
 
 static bool is_sign(const struct parse *ps, char c)
@@ -104,17 +106,20 @@ static enum mr_status skip_statement(struct parse *ps)
 
 static struct mr_str full_name(struct parse *ps, struct mr_str scope, struct mr_str name)
 {
-    return scope.len == 0 ? name : mr_arena_printf(ps->p->ar, "%.*s.%.*s", MR_STR_FMT(scope), MR_STR_FMT(name));
+    return scope.len == 0 ? name
+                          : mr_arena_printf(ps->p->ar, "%.*s.%.*s", MR_STR_FMT(scope), MR_STR_FMT(name));
 }
 
 static enum mr_status count_one(struct parse *ps)
 {
     if (++ps->p->made > MAX_MADE)
-        return mr_fail_data(ps->err, MR_CODE_BAD_SCHEMA, "the Protobuf schema defines more than %d things", MAX_MADE);
+        return mr_fail_data(ps->err, MR_CODE_BAD_SCHEMA, "the Protobuf schema defines more than %d things",
+                            MAX_MADE);
     return MR_OK;
 }
 
-static void define(struct parse *ps, struct mr_str name, struct mr_proto_message *msg, struct mr_proto_enum *values)
+static void define(struct parse *ps, struct mr_str name, struct mr_proto_message *msg,
+                   struct mr_proto_enum *values)
 {
     struct mr_proto_named *named = mr_arena_zalloc(ps->p->ar, sizeof(*named));
     named->message = msg;
@@ -168,10 +173,11 @@ static enum mr_status parse_enum(struct parse *ps, struct mr_str scope)
 /* ---- Fields ---- */
 
 static const char *const scalar_names[] = {
-    [MR_P_DOUBLE] = "double",     [MR_P_FLOAT] = "float",       [MR_P_INT64] = "int64",       [MR_P_UINT64] = "uint64",
-    [MR_P_INT32] = "int32",       [MR_P_FIXED64] = "fixed64",   [MR_P_FIXED32] = "fixed32",   [MR_P_BOOL] = "bool",
-    [MR_P_STRING] = "string",     [MR_P_BYTES] = "bytes",       [MR_P_UINT32] = "uint32",     [MR_P_SFIXED32] = "sfixed32",
-    [MR_P_SFIXED64] = "sfixed64", [MR_P_SINT32] = "sint32",     [MR_P_SINT64] = "sint64",
+    [MR_P_DOUBLE] = "double",     [MR_P_FLOAT] = "float",   [MR_P_INT64] = "int64",
+    [MR_P_UINT64] = "uint64",     [MR_P_INT32] = "int32",   [MR_P_FIXED64] = "fixed64",
+    [MR_P_FIXED32] = "fixed32",   [MR_P_BOOL] = "bool",     [MR_P_STRING] = "string",
+    [MR_P_BYTES] = "bytes",       [MR_P_UINT32] = "uint32", [MR_P_SFIXED32] = "sfixed32",
+    [MR_P_SFIXED64] = "sfixed64", [MR_P_SINT32] = "sint32", [MR_P_SINT64] = "sint64",
 };
 
 static void set_type(struct mr_proto_field *f, struct mr_str name)
@@ -263,7 +269,8 @@ static enum mr_status parse_options(struct parse *ps, struct mr_proto_field *f)
 
 static enum mr_status parse_body(struct parse *ps, struct mr_proto_message *msg);
 
-static struct mr_proto_message *add_message(struct parse *ps, struct mr_proto_message *into, struct mr_str full)
+static struct mr_proto_message *add_message(struct parse *ps, struct mr_proto_message *into,
+                                            struct mr_str full)
 {
     struct mr_proto_message *msg = mr_arena_zalloc(ps->p->ar, sizeof(*msg));
     msg->name = full;
@@ -394,7 +401,8 @@ static enum mr_status parse_member(struct parse *ps, struct mr_proto_message *ms
         return parse_enum(ps, msg->name);
     if (take_word(ps, "oneof"))
         return parse_oneof(ps, msg);
-    if (is_name(ps, "option") || is_name(ps, "reserved") || is_name(ps, "extensions") || is_name(ps, "extend"))
+    if (is_name(ps, "option") || is_name(ps, "reserved") || is_name(ps, "extensions") ||
+        is_name(ps, "extend"))
         return skip_statement(ps);
     return parse_field(ps, msg, 0);
 }
@@ -402,7 +410,8 @@ static enum mr_status parse_member(struct parse *ps, struct mr_proto_message *ms
 static enum mr_status parse_body(struct parse *ps, struct mr_proto_message *msg)
 {
     if (++ps->depth > MAX_NESTING)
-        return mr_fail_data(ps->err, MR_CODE_BAD_SCHEMA, "the Protobuf schema is nested more than %d deep", MAX_NESTING);
+        return mr_fail_data(ps->err, MR_CODE_BAD_SCHEMA, "the Protobuf schema is nested more than %d deep",
+                            MAX_NESTING);
     MR_TRY(want_sign(ps, '{'));
     while (!take_sign(ps, '}'))
         MR_TRY(parse_member(ps, msg));
@@ -435,7 +444,8 @@ static enum mr_status parse_top(struct parse *ps, struct mr_proto_message *into)
     return wrong(ps, "a message, an enum or an import");
 }
 
-enum mr_status mr_proto_parse(struct mr_proto *p, struct mr_str text, struct mr_proto_message *into, struct mr_error *err)
+enum mr_status mr_proto_parse(struct mr_proto *p, struct mr_str text, struct mr_proto_message *into,
+                              struct mr_error *err)
 {
     struct parse ps = {.p = p, .err = err, .package = MR_STR("")};
     mr_proto_lex_begin(&ps.lex, mr_arena_copy(p->ar, text), p->ar);

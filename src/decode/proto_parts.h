@@ -32,7 +32,7 @@ extern const char mr_proto_well_known_type_z[];
 extern const char mr_proto_confluent_z[];
 
 /* Parse a file into p; its top-level messages go to `into`. */
-enum mr_status mr_proto_parse(struct mr_proto *p, struct mr_str text, struct mr_proto_message *into, struct mr_error *err)
-    MR_MUST_CHECK;
+enum mr_status mr_proto_parse(struct mr_proto *p, struct mr_str text, struct mr_proto_message *into,
+                              struct mr_error *err) MR_MUST_CHECK;
 
 #endif

@@ -2,8 +2,10 @@
 #include <millrace/base/log.h>
 #include <millrace/base/mem.h>
 
+#include "control.h"
 #include "debezium.h"
 #include "detect.h"
+#include "source_types.h"
 #include "payload.h"
 
 const struct mr_decoder_ops *const mr_decoders[] = {
@@ -12,6 +14,9 @@ const struct mr_decoder_ops *const mr_decoders[] = {
     &mr_decoder_json,
     &mr_decoder_canal,
     &mr_decoder_maxwell,
+    &mr_decoder_dts,
+    &mr_decoder_shareplex,
+    &mr_decoder_prostore,
     NULL,
 };
 
@@ -21,6 +26,7 @@ struct mr_decoder_set {
     const struct mr_config *cfg;
     struct mr_connect *cn;                /* for detection */
     struct mr_decoder *decoders[DECODERS]; /* same order as mr_decoders */
+    struct mr_source_types *types;
     struct mr_payloads *payloads;         /* keys and values that are not JSON */
 };
 
@@ -68,6 +74,7 @@ enum mr_status mr_decoder_set_create(const struct mr_config *cfg, struct mr_deco
     struct mr_decoder_set *set = mr_xcalloc(1, sizeof(*set));
     set->cfg = cfg;
     set->cn = mr_connect_create(cfg);
+    set->types = mr_source_types_create(cfg);
     enum mr_status opened = mr_payloads_create(cfg, &set->payloads, err);
     if (opened == MR_OK)
         opened = check_names(set, err);
@@ -81,6 +88,8 @@ enum mr_status mr_decoder_set_create(const struct mr_config *cfg, struct mr_deco
             mr_decoder_set_destroy(set);
             return status;
         }
+        if (mr_decoders[i]->use_types != NULL)
+            mr_decoders[i]->use_types(set->decoders[i], set->types);
     }
     *out = set;
     return MR_OK;
@@ -94,9 +103,68 @@ void mr_decoder_set_destroy(struct mr_decoder_set *set)
         if (set->decoders[i] != NULL)
             mr_decoders[i]->destroy(set->decoders[i]);
     }
+    mr_source_types_destroy(set->types);
     mr_payloads_destroy(set->payloads);
     mr_connect_destroy(set->cn);
     mr_xfree(set);
+}
+
+int64_t mr_decoder_set_waits(const struct mr_decoder_set *set, const struct mr_partition *part, int64_t position,
+                             int64_t after)
+{
+    int64_t first = 0;
+    for (size_t i = 0; i < DECODERS; i++) {
+        int64_t at = mr_decoders[i]->waits == NULL ? 0 : mr_decoders[i]->waits(set->decoders[i], part, position, after);
+        if (at != 0 && (first == 0 || at < first))
+            first = at;
+    }
+    return first;
+}
+
+/* ---- Types of the source's columns ---- */
+
+void mr_decoder_set_types_host(struct mr_decoder_set *set, const struct mr_types_host *host)
+{
+    mr_source_types_host(set->types, host);
+}
+
+enum mr_status mr_decoder_set_learn(struct mr_decoder_set *set, const struct mr_record *rec, struct mr_arena *ar, bool *is_change,
+                                    struct mr_error *err)
+{
+    struct mr_connect_message value;
+    struct mr_shape sh;
+    enum mr_control control;
+    *is_change = false;
+    /* Not with a decoder's own reader: one of its messages may be the reason for learning, and be read on afterwards. */
+    enum mr_status status = mr_connect_open(set->cn, MR_SIDE_VALUE, rec, ar, &value, err);
+    if (status == MR_E_DATA) {
+        mr_log_error(MR_LOG_WARN, "a message of a schema topic cannot be read", err);
+        mr_error_clear(err);
+        return MR_OK;
+    }
+    MR_TRY(status);
+    if (value.is_null || !mr_json_is(&value.doc, value.root, MR_J_OBJECT))
+        return MR_OK;
+    mr_shape_of(&value.doc, value.root, ar, &sh);
+    *is_change = mr_control_recognise(rec, &value, &sh, &control) && control == MR_CONTROL_SCHEMA_CHANGE;
+    if (*is_change)
+        mr_source_types_learn(set->types, rec, &sh);
+    return MR_OK;
+}
+
+enum mr_status mr_decoder_set_types_load(struct mr_decoder_set *set, const struct mr_source_type *row, struct mr_error *err)
+{
+    return mr_source_types_load(set->types, row, err);
+}
+
+const struct mr_source_type *mr_decoder_set_types_unsaved(const struct mr_decoder_set *set, size_t i)
+{
+    return mr_source_types_unsaved(set->types, i);
+}
+
+void mr_decoder_set_types_saved(struct mr_decoder_set *set)
+{
+    mr_source_types_saved(set->types);
 }
 
 static void choose(struct mr_topic_facts *facts, size_t index)
@@ -220,6 +288,28 @@ enum mr_status mr_decoder_set_guess(struct mr_decoder_set *set, const struct mr_
     return MR_OK;
 }
 
+/* Holds each change against its key, on its way to the engine. */
+struct holding {
+    struct mr_payloads *payloads;
+    const struct mr_record *rec;
+    struct mr_arena *ar;
+    mr_emit_fn emit;
+    void *ctx;
+};
+
+static enum mr_status emit_held(void *ctx, const struct mr_change *ev, struct mr_error *err)
+{
+    struct holding *h = ctx;
+    bool is_skipped;
+    struct mr_change *copy = mr_arena_alloc(h->ar, sizeof(*copy));
+    *copy = *ev;
+    MR_TRY(mr_payloads_hold(h->payloads, h->rec, h->ar, copy, &is_skipped, err));
+    if (is_skipped) {
+        *copy = (struct mr_change){.op = MR_OP_CONTROL, .control = MR_CONTROL_EMPTY, .source_us = INT64_MIN};
+    }
+    return h->emit(h->ctx, copy, err);
+}
+
 enum mr_status mr_decoder_set_decode(struct mr_decoder_set *set, const struct mr_record *rec,
                                      struct mr_topic_facts *facts, struct mr_arena *ar, mr_emit_fn emit,
                                      void *ctx, struct mr_error *err)
@@ -236,5 +326,11 @@ enum mr_status mr_decoder_set_decode(struct mr_decoder_set *set, const struct mr
         index = index_of(facts->format);
     if (index == DECODERS)
         MR_TRY(detect(set, &with, facts, ar, &index, err));
+    struct holding h = {set->payloads, rec, ar, emit, ctx};
+    /* Debezium's events and rows have rules of their own for keys that are null or differ. */
+    if (mr_decoders[index] == &mr_decoder_json && mr_payloads_key_is_explicit(set->payloads, rec->topic)) {
+        emit = emit_held;
+        ctx = &h;
+    }
     return mr_decoders[index]->decode(set->decoders[index], &with, facts, ar, emit, ctx, err);
 }

@@ -9,7 +9,8 @@
 #define MAX_DEPTH 200
 #define MAX_REFERENCES 1000
 
-enum mr_status mr_registry_fail(struct mr_error *err, enum mr_status status, const char *code_z, const char *fmt, ...)
+enum mr_status mr_registry_fail(struct mr_error *err, enum mr_status status, const char *code_z,
+                                const char *fmt, ...)
 {
     char text[512];
     va_list args;
@@ -33,7 +34,8 @@ static bool parse(struct mr_str body, struct mr_arena *ar, struct mr_json_doc *d
     return is_json;
 }
 
-static struct mr_str text_at(const struct mr_json_doc *doc, uint32_t object, const char *name_z, struct mr_arena *ar)
+static struct mr_str text_at(const struct mr_json_doc *doc, uint32_t object, const char *name_z,
+                             struct mr_arena *ar)
 {
     uint32_t node = mr_json_member(doc, object, mr_str_z(name_z));
     return mr_json_is(doc, node, MR_J_STRING) ? mr_json_string(doc, node, ar, NULL) : MR_STR("");
@@ -71,29 +73,31 @@ static bool has_encryption(const struct mr_json_doc *doc, struct mr_arena *ar)
     return false;
 }
 
-static enum mr_status read_references(const struct mr_json_doc *doc, struct mr_arena *ar, struct mr_schema_reply *out,
-                                      struct mr_error *err)
+static enum mr_status read_references(const struct mr_json_doc *doc, struct mr_arena *ar,
+                                      struct mr_schema_reply *out, struct mr_error *err)
 {
     uint32_t list = MR_JSON_MEMBER(doc, 0, "references");
     if (!mr_json_is(doc, list, MR_J_ARRAY))
         return MR_OK;
     size_t count = doc->nodes[list].count;
     if (count > MAX_REFERENCES)
-        return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "the schema has more than %d references", MAX_REFERENCES);
+        return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "the schema has more than %d references",
+                            MAX_REFERENCES);
     struct mr_schema_reference *refs = mr_arena_alloc(ar, (count + 1) * sizeof(*refs));
     for (uint32_t e = mr_json_first(doc, list); e != MR_JSON_NONE; e = mr_json_next_in(doc, list, e)) {
         struct mr_schema_reference *ref = &refs[out->reference_count++];
         ref->name = text_at(doc, e, "name", ar);
         ref->subject = text_at(doc, e, "subject", ar);
         if (!mr_json_int64(doc, MR_JSON_MEMBER(doc, e, "version"), &ref->version) || ref->subject.len == 0)
-            return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "a reference of the schema names no subject and version");
+            return mr_fail_data(err, MR_CODE_BAD_SCHEMA,
+                                "a reference of the schema names no subject and version");
     }
     out->references = refs;
     return MR_OK;
 }
 
-enum mr_status mr_registry_read_reply(struct mr_str body, bool ignore_rules, struct mr_arena *ar, struct mr_schema_reply *out,
-                                      struct mr_error *err)
+enum mr_status mr_registry_read_reply(struct mr_str body, bool ignore_rules, struct mr_arena *ar,
+                                      struct mr_schema_reply *out, struct mr_error *err)
 {
     struct mr_json_doc doc;
     *out = (struct mr_schema_reply){0};
@@ -106,9 +110,11 @@ enum mr_status mr_registry_read_reply(struct mr_str body, bool ignore_rules, str
     else if (mr_str_eq(type, MR_STR("JSON")))
         out->type = MR_SCHEMA_JSON;
     else if (type.len != 0 && !mr_str_eq(type, MR_STR("AVRO")))
-        return mr_fail_data(err, MR_CODE_UNSUPPORTED_SCHEMA, "the schema is of the type %.*s, which is not supported", MR_STR_FMT(type));
+        return mr_fail_data(err, MR_CODE_UNSUPPORTED_SCHEMA,
+                            "the schema is of the type %.*s, which is not supported", MR_STR_FMT(type));
     if (!ignore_rules && has_encryption(&doc, ar)) {
-        enum mr_status status = mr_fail_data(err, MR_CODE_UNSUPPORTED_SCHEMA, "the schema's rules say that its data is encrypted");
+        enum mr_status status = mr_fail_data(err, MR_CODE_UNSUPPORTED_SCHEMA,
+                                             "the schema's rules say that its data is encrypted");
         mr_error_hint(err, "to load the encrypted fields as they are set registry.ignore.rules: true");
         return status;
     }

@@ -31,15 +31,20 @@ struct mr_schema_reply {
 
 struct mr_registry;
 /* CONFIG: options that contradict each other, files that cannot be read. */
-enum mr_status mr_registry_create(const struct mr_config *cfg, struct mr_registry **out, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_registry_create(const struct mr_config *cfg, struct mr_registry **out,
+                                  struct mr_error *err) MR_MUST_CHECK;
 void mr_registry_destroy(struct mr_registry *reg); /* NULL is fine */
 
-enum mr_status mr_registry_by_id(struct mr_registry *reg, uint32_t id, struct mr_arena *ar, struct mr_schema_reply *out,
-                                 struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_registry_by_id(struct mr_registry *reg, uint32_t id, struct mr_arena *ar,
+                                 struct mr_schema_reply *out, struct mr_error *err) MR_MUST_CHECK;
 /* guid_z: 36 characters. */
 enum mr_status mr_registry_by_guid(struct mr_registry *reg, const char *guid_z, struct mr_arena *ar,
                                    struct mr_schema_reply *out, struct mr_error *err) MR_MUST_CHECK;
-enum mr_status mr_registry_by_version(struct mr_registry *reg, struct mr_str subject, int64_t version, struct mr_arena *ar,
-                                      struct mr_schema_reply *out, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_registry_by_version(struct mr_registry *reg, struct mr_str subject, int64_t version,
+                                      struct mr_arena *ar, struct mr_schema_reply *out,
+                                      struct mr_error *err) MR_MUST_CHECK;
+/* Does it answer, and let us in? */
+enum mr_status mr_registry_ping(struct mr_registry *reg, struct mr_arena *ar,
+                                struct mr_error *err) MR_MUST_CHECK;
 
 #endif

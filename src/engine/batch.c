@@ -38,6 +38,7 @@ void mr_batch_destroy(struct mr_batch *batch)
     mr_xfree(batch->notes);
     mr_xfree(batch->parts);
     mr_xfree(batch->part_to);
+    mr_xfree(batch->holds);
     mr_xfree(batch->chunks);
     mr_arena_destroy(batch->ar);
     mr_xfree(batch);
@@ -53,8 +54,30 @@ void mr_batch_remake(struct mr_batch *batch, uint64_t seq)
     batch->letter_count = 0;
     batch->note_count = 0;
     batch->part_count = 0;
+    batch->hold_count = 0;
     batch->changes = batch->control = batch->schema_changes = 0;
     batch->skipped = batch->nulled = batch->truncates = 0;
+}
+
+void mr_batch_note_wait(struct mr_batch *batch, const struct mr_part_state *part, uint32_t index, bool waits)
+{
+    size_t i = 0;
+    while (i < batch->hold_count && batch->holds[i].part != part)
+        i++;
+    if (!waits && i < batch->hold_count) {
+        batch->holds[i] = batch->holds[--batch->hold_count];
+    } else if (waits && i == batch->hold_count) {
+        batch->holds = mr_xgrow(batch->holds, &batch->hold_cap, batch->hold_count + 1, sizeof *batch->holds);
+        batch->holds[batch->hold_count++] = (struct mr_hold){part, index};
+    }
+}
+
+uint32_t mr_batch_held(const struct mr_batch *batch)
+{
+    uint32_t first = MR_NOT_HELD;
+    for (size_t i = 0; i < batch->hold_count; i++)
+        first = batch->holds[i].index < first ? batch->holds[i].index : first;
+    return first;
 }
 
 size_t mr_batch_weight(const struct mr_batch *batch)

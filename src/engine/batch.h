@@ -66,6 +66,12 @@ struct mr_job {
     uint64_t upserts, deletes, appends;
 };
 
+/* From record `index` on something of the partition waits for a record that has not come (mr_decoder_ops.waits). */
+struct mr_hold {
+    const struct mr_part_state *part;
+    uint32_t index;
+};
+
 struct mr_batch {
     uint64_t seq;
     struct mr_chunk **chunks;    /* whose records these are */
@@ -88,6 +94,8 @@ struct mr_batch {
     size_t part_count, part_cap;
     uint64_t changes, control, schema_changes, skipped, nulled, truncates; /* counted when committed */
 
+    struct mr_hold *holds;       /* partitions that wait for a later record; the batch ends before the first of these records */
+    size_t hold_count, hold_cap;
     bool barrier;                /* applied by one lane for all */
     bool unfolded;               /* nothing merged, row by row */
     bool replanned;              /* the target's SCHEMA answer has led to a new plan once: the next one is DATA */
@@ -95,6 +103,11 @@ struct mr_batch {
     size_t job_count;
 };
 
+/* Record `index` is in: does its partition wait for another? */
+void mr_batch_note_wait(struct mr_batch *batch, const struct mr_part_state *part, uint32_t index, bool waits);
+/* The first record that waits; MR_NOT_HELD. */
+#define MR_NOT_HELD UINT32_MAX
+uint32_t mr_batch_held(const struct mr_batch *batch);
 /* Bytes that the batch holds and will hold beside its records. A few bytes of input can become very many. */
 size_t mr_batch_weight(const struct mr_batch *batch);
 

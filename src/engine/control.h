@@ -4,7 +4,7 @@
  * unpacked by the server (json_to_recordset, json_each), so that a batch costs one round trip.
  *
  * Tables (columns in sql/<dialect>/control_create.sql): meta (version of the layout, schema_epoch), position, topic_fact, tracked_table,
- * tracked_column, type_history, ddl_history, dead_letter. */
+ * tracked_column, type_history, ddl_history, source_type, dead_letter. */
 #ifndef MILLRACE_ENGINE_CONTROL_H
 #define MILLRACE_ENGINE_CONTROL_H
 
@@ -147,6 +147,16 @@ enum mr_status mr_control_topic_fact(struct mr_sink *sink, struct mr_str pipelin
 enum mr_status mr_control_topic_fact_save(struct mr_sink *sink, struct mr_str pipeline,
                                           struct mr_str topic, const struct mr_topic_facts *facts,
                                           struct mr_error *err) MR_MUST_CHECK;
+
+/* ---- Types of the source's columns ---- */
+
+/* What schema topics told, in the order of their topics and offsets. */
+typedef enum mr_status (*mr_source_type_fn)(void *ctx, const struct mr_source_type *row, struct mr_error *err);
+enum mr_status mr_control_source_types(struct mr_sink *sink, struct mr_str pipeline, mr_source_type_fn fn, void *ctx, struct mr_error *err)
+    MR_MUST_CHECK;
+/* Add, or replace what was told at the same place. */
+enum mr_status mr_control_source_types_save(struct mr_sink *sink, struct mr_str pipeline, const struct mr_source_type *rows, size_t count,
+                                            struct mr_error *err) MR_MUST_CHECK;
 
 /* ---- Dead letters ---- */
 

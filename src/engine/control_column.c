@@ -29,6 +29,8 @@ static const char *kind_name(uint8_t kind, char out[32])
 {
     if (kind == MR_T_NONE)
         return "null"; /* what showed no type */
+    if (kind == MR_T_ARRAY)
+        return "array";
     struct mr_type type = MR_TYPE(kind);
     type.open = kind == MR_T_DECIMAL;
     return mr_type_text(type, out);

@@ -17,7 +17,7 @@ static enum mr_status fill_cell(struct mr_value in, const struct mr_column *col,
         *keep = true;
         return MR_OK;
     }
-    if (in.tag == MR_V_NULL || (in.tag == mr_type_tag(col->type.kind) && col->type.kind != MR_T_DECIMAL &&
+    if (in.tag == MR_V_NULL || (in.tag == mr_type_tag(col->type.kind) && col->type.kind != MR_T_DECIMAL && col->type.kind != MR_T_ARRAY &&
                                 !mr_type_is_integer(col->type) && col->type.kind != MR_T_FLOAT32)) {
         *out = in;
         return MR_OK;
@@ -58,7 +58,8 @@ static enum mr_status fill_row(const struct mr_entry *e, const struct mr_table *
     struct mr_value *match = mr_arena_alloc(ar, tbl->column_count * sizeof *match);
     bool ignored = false;
     for (uint32_t i = 0; i < tbl->column_count; i++) {
-        struct mr_value in = i < e->match_count ? e->match[i] : mr_value_null();
+        struct mr_value beyond = e->kind == MR_ROW_MOVE ? (struct mr_value){.tag = MR_V_ABSENT} : mr_value_null();
+        struct mr_value in = i < e->match_count ? e->match[i] : beyond;
         MR_TRY(fill_cell(in, &tbl->columns[i], ar, &match[i], &ignored, err));
     }
     row->match = match;
@@ -164,6 +165,7 @@ static void count_row(struct mr_job *job, const struct mr_row *row)
         job->appends++;
         break;
     case MR_ROW_DELETE_RANGE: /* how many rows it takes away nobody knows */
+    case MR_ROW_MOVE: /* the upsert behind it counts */
         break;
     }
 }

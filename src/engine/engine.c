@@ -1,24 +1,21 @@
 /* The engine's life: connect, claim, step until the end, finish, leave. */
 #include "internal.h"
 
-#include <signal.h>
-
 #include <millrace/base/log.h>
 #include <millrace/base/mem.h>
+#include <millrace/base/stop.h>
 #include <millrace/base/time.h>
 
 #define CANCEL_WAIT_MS 3000
 
-static volatile sig_atomic_t stop_requested;
-
 void mr_engine_stop(void)
 {
-    stop_requested = 1;
+    mr_stop_request();
 }
 
 bool mr_engine_stopping(void)
 {
-    return stop_requested != 0;
+    return mr_stop_requested();
 }
 
 static void init(struct mr_engine *e, const struct mr_engine_parts *parts, struct mr_engine_stats *stats,
@@ -198,6 +195,7 @@ static bool shut_down(struct mr_engine *e, bool ok)
     mr_chunk_pool_free(&e->chunks);
     mr_xfree(e->todo);
     mr_relations_destroy(e->rels);
+    mr_type_feeds_destroy(e->feeds);
     mr_decoder_set_destroy(e->intake.decoders);
     mr_intake_free(&e->intake);
     mr_parts_free(&e->part_states);
@@ -223,6 +221,8 @@ enum mr_status mr_engine_run(const struct mr_engine_parts *parts, struct mr_engi
     init(e, parts, stats, unreachable);
     e->watch = mr_watch_start(e->sink_ops, e->cfg->shutdown_timeout_ms / 2);
     enum mr_status status = mr_decoder_set_create(e->cfg, &e->intake.decoders, err);
+    if (status == MR_OK)
+        e->feeds = mr_type_feeds_create(e->cfg, e->source_ops, e->intake.decoders, mr_engine_pause, e);
     if (status == MR_OK)
         status = open_target(e, err);
     if (status == MR_OK)

@@ -505,10 +505,102 @@ static enum mr_status dispatch(struct mr_engine *e, struct mr_batch *batch, stru
     return e->need_redo ? MR_OK : fit_lanes(e, err);
 }
 
+/* ---- records that wait for later ones ---- */
+
+#define HOLD_MS 30000
+#define HOLD_RECORDS 16384
+
+static bool is_full(const struct mr_engine *e);
+
+static bool is_all_read(const struct mr_engine *e)
+{
+    return e->source_ended && e->todo_count == 0 && (e->chunk == NULL || e->chunk->next == e->chunk->count);
+}
+
+/* The open batch begins with a record that waits for another: is there time, and room, to wait on? */
+static bool may_wait(const struct mr_engine *e)
+{
+    return !is_full(e) && mr_monotonic_ms() - e->open->opened_ms < HOLD_MS;
+}
+
+/* What the batch waits for is not waited for any longer. It may still come, and find its half in memory. */
+static enum mr_status give_up(struct mr_engine *e, struct mr_batch *batch, struct mr_error *err)
+{
+    for (size_t i = 0; i < batch->hold_count; i++) {
+        struct mr_part_state *ps = mr_parts_get(&e->part_states, batch->holds[i].part->part);
+        ps->given_up = ps->taken;
+    }
+    return make(e, batch, err);
+}
+
+static bool is_held(const struct mr_batch *batch, const struct mr_record *rec)
+{
+    for (size_t i = 0; i < batch->hold_count; i++)
+        if (batch->holds[i].part->part == rec->part)
+            return true;
+    return false;
+}
+
+/* The index of the first record that still waits, now that nothing more will come; what waited before it and has found its other half, or never will,
+ * is waited for no longer. */
+static size_t first_waiting(struct mr_engine *e, struct mr_batch *batch)
+{
+    size_t first = batch->record_count;
+    for (size_t i = 0; i < batch->hold_count; i++) {
+        struct mr_part_state *ps = mr_parts_get(&e->part_states, batch->holds[i].part->part);
+        int64_t since = mr_decoder_set_waits(e->intake.decoders, ps->part, ps->taken, ps->given_up);
+        for (size_t k = 0; since != 0 && k < first; k++)
+            if (batch->records[k].part == ps->part && batch->records[k].position == since)
+                first = k;
+        if (since != 0)
+            ps->given_up = since - 1;
+    }
+    return first;
+}
+
+/* The input ends between the halves of an update. What is before the first half is applied; it and what is behind it in its partition are left for the
+ * next time. */
+static enum mr_status end_of_input(struct mr_engine *e, struct mr_batch *batch, struct mr_error *err)
+{
+    size_t first = first_waiting(e, batch), kept = 0;
+    if (first > 0 && first < batch->record_count)
+        cut(e, batch, (uint32_t)first);
+    if (first > 0)
+        return make(e, batch, err);
+    mr_log_plain(MR_LOG_WARN, "the input ends between the two halves of an update; it will be read on from the first half");
+    for (size_t i = 0; i < batch->record_count; i++)
+        if (!is_held(batch, &batch->records[i]))
+            batch->records[kept++] = batch->records[i];
+    batch->record_count = kept;
+    return make(e, batch, err);
+}
+
+/* A position may not lie between a record and the later one that it waits for: the batch ends before the first such record, and what is behind becomes
+ * the next batch, which stays open. *wait: nothing is to be dispatched now. */
+static enum mr_status end_before_waiting(struct mr_engine *e, struct mr_batch *batch, bool *wait, struct mr_error *err)
+{
+    uint32_t at = mr_batch_held(batch);
+    *wait = false;
+    if (at == MR_NOT_HELD)
+        return MR_OK;
+    if (at > 0) {
+        cut(e, batch, at);
+        return make(e, batch, err);
+    }
+    if (is_all_read(e))
+        return end_of_input(e, batch, err);
+    *wait = mr_engine_stopping() || e->in_callback || may_wait(e);
+    return *wait ? MR_OK : give_up(e, batch, err);
+}
+
 enum mr_status mr_engine_flush(struct mr_engine *e, struct mr_error *err)
 {
     struct mr_batch *batch = e->open;
+    bool wait;
     if (batch == NULL)
+        return MR_OK;
+    MR_TRY(end_before_waiting(e, batch, &wait, err));
+    if (wait || e->need_redo)
         return MR_OK;
     if (batch->part_count == 0) { /* nothing of it is ours any more */
         e->open = NULL;
@@ -555,6 +647,10 @@ enum mr_status mr_engine_redo(struct mr_engine *e, struct mr_error *err)
 
 static enum mr_status do_todo(struct mr_engine *e, struct mr_error *err)
 {
+    if (e->open != NULL && e->open->hold_count > 0) /* it waits, and there are others behind it: it cannot grow */
+        MR_TRY(give_up(e, e->open, err));
+    if (e->open != NULL)
+        return mr_engine_flush(e, err);
     struct mr_batch *batch = e->todo[0];
     e->todo_count--;
     memmove(e->todo, e->todo + 1, e->todo_count * sizeof *e->todo);
@@ -579,6 +675,7 @@ static enum mr_status poll_chunk(struct mr_engine *e, int timeout_ms, struct mr_
                                &chunk->count, &state, err));
     if (chunk->count > 0) {
         e->source_seen = true;
+        mr_type_feeds_stale(e->feeds);
         if (e->control != NULL)
             mr_backoff_reset(&e->backoff); /* a later trouble of the source is told anew */
     }
@@ -593,10 +690,17 @@ static enum mr_status poll_chunk(struct mr_engine *e, int timeout_ms, struct mr_
 /* What is made of the records may weigh so many times as much as they may. */
 #define WEIGHT_FACTOR 4
 
+/* One that waits for the other half of an update may have more records: small batches would part the halves. */
+static size_t most_records(const struct mr_engine *e)
+{
+    bool waits = mr_batch_held(e->open) == 0;
+    return waits && e->cfg->batch_rows < HOLD_RECORDS ? HOLD_RECORDS : e->cfg->batch_rows;
+}
+
 static bool is_full(const struct mr_engine *e)
 {
     return e->open != NULL &&
-           (e->open->record_count >= e->cfg->batch_rows || e->open->bytes >= e->cfg->batch_bytes ||
+           (e->open->record_count >= most_records(e) || e->open->bytes >= e->cfg->batch_bytes ||
             mr_batch_weight(e->open) / WEIGHT_FACTOR >= e->cfg->batch_bytes);
 }
 
@@ -604,6 +708,8 @@ static int64_t left_ms(const struct mr_engine *e)
 {
     if (e->open == NULL)
         return 100;
+    if (mr_batch_held(e->open) == 0)
+        return may_wait(e) ? 100 : 0;
     int64_t left = e->cfg->batch_interval_ms - (mr_monotonic_ms() - e->open->opened_ms);
     return left < 0 ? 0 : left;
 }

@@ -69,8 +69,42 @@ static enum mr_status topic_of(struct mr_intake *in, const struct mr_record *rec
     return MR_OK;
 }
 
+static enum mr_status load_type(void *ctx, const struct mr_source_type *row, struct mr_error *err)
+{
+    struct mr_intake *in = ctx;
+    return mr_decoder_set_types_load(in->decoders, row, err);
+}
+
+/* Before the first record is decoded. `plan` may meet control tables of an older layout, which have none of it. */
+static enum mr_status load_types(struct mr_intake *in, struct mr_error *err)
+{
+    if (in->types_loaded || in->control == NULL || in->no_control_tables)
+        return MR_OK;
+    enum mr_status status = mr_control_source_types(in->control, in->pipeline, load_type, in, err);
+    if (status != MR_OK && status != MR_E_SCHEMA)
+        return status;
+    in->types_loaded = true;
+    mr_error_clear(err);
+    return MR_OK;
+}
+
+static enum mr_status save_types(struct mr_intake *in, struct mr_sink *sink, struct mr_error *err)
+{
+    const struct mr_source_type *first = mr_decoder_set_types_unsaved(in->decoders, 0);
+    size_t count = 0;
+    while (mr_decoder_set_types_unsaved(in->decoders, count) != NULL)
+        count++;
+    if (count == 0)
+        return MR_OK;
+    MR_TRY(mr_control_source_types_save(sink, in->pipeline, first, count, err));
+    mr_decoder_set_types_saved(in->decoders);
+    return MR_OK;
+}
+
 bool mr_intake_facts_dirty(const struct mr_intake *in)
 {
+    if (mr_decoder_set_types_unsaved(in->decoders, 0) != NULL)
+        return true;
     for (size_t i = 0; i < mr_map_count(in->facts); i++)
         if (((struct topic_entry *)mr_map_at(in->facts, i, NULL))->facts.dirty)
             return true;
@@ -86,7 +120,7 @@ enum mr_status mr_intake_save_facts(struct mr_intake *in, struct mr_sink *sink, 
         MR_TRY(mr_control_topic_fact_save(sink, in->pipeline, entry->topic, &entry->facts, err));
         entry->facts.dirty = false;
     }
-    return MR_OK;
+    return save_types(in, sink, err);
 }
 
 struct capture {
@@ -191,8 +225,7 @@ static void add_headers(struct mr_record *rec, const struct mr_change *ev, struc
         mr_buf_clear(&text);
         if (!headers[i].is_null)
             mr_value_append_text(field->value, &text);
-        text.overflow = false; /* cut: it is for people */
-        headers[i].value = mr_arena_copy(ar, mr_buf_str(&text));
+        headers[i].value = text.overflow ? MR_STR("(too long)") : mr_arena_copy(ar, mr_buf_str(&text)); /* the message has it whole */
     }
     mr_buf_free(&text);
     rec->added = headers;
@@ -206,6 +239,7 @@ static enum mr_status decode(struct mr_intake *in, struct mr_batch *batch, struc
     if (rec->broken_code != NULL)
         return mr_fail_data(err, rec->broken_code, "%.*s", MR_STR_FMT(rec->broken_message));
     struct topic_entry *topic = NULL;
+    MR_TRY(load_types(in, err));
     MR_TRY(topic_of(in, rec, &topic, err));
     struct capture cap = {in, batch->ar};
     MR_TRY(mr_decoder_set_decode(in->decoders, rec, &topic->facts, batch->ar, on_change, &cap, err));
@@ -233,6 +267,23 @@ static void bury(struct mr_intake *in, struct mr_batch *batch, const struct mr_r
     mr_log(MR_LOG_WARN, "dead letter", MR_KV_STR("topic", topic), MR_KV_INT("partition", rec->partition),
            MR_KV_INT("offset", rec->offset), MR_KV_Z("code", err->code), MR_KV_Z("field", err->field),
            MR_KV_Z("reason", err->message));
+}
+
+/* Half of an update whose other half did not come: it has no record any more, so that the one that tells of it lends its place. */
+static void bury_lost(struct mr_intake *in, struct mr_batch *batch, const struct mr_record *rec, const struct mr_change *ev,
+                      const struct mr_part_state *part)
+{
+    struct mr_record half = *rec;
+    struct mr_error err = {0};
+    struct mr_str none = {0};
+    if (rec->position <= part->dispatched[0])
+        return;
+    half.value = ev->lost;
+    half.has_value = true;
+    (void)mr_fail_data(&err, MR_CODE_INCOMPLETE, "the row of \"%.*s\" before an update, and the row after it did not come",
+                       MR_STR_FMT(ev->relation.table));
+    mr_error_hint(&err, "what the update did to the row is unknown: load the row anew from the source");
+    bury(in, batch, &half, NULL, none, &err);
 }
 
 static void count_control(struct mr_batch *batch, const struct mr_change *ev)
@@ -322,7 +373,10 @@ static enum mr_status take_changes(struct mr_intake *in, struct mr_batch *batch,
     for (size_t i = 0; i < in->change_count; i++) {
         const struct mr_change *ev = in->changes[i];
         if (ev->op == MR_OP_CONTROL) {
-            count_control(batch, ev);
+            if (ev->lost.len > 0)
+                bury_lost(in, batch, &batch->records[index], ev, part);
+            else
+                count_control(batch, ev);
             continue;
         }
         struct mr_rel *rel = in->rel_of[i];
@@ -389,7 +443,10 @@ enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, ui
             bury(in, batch, rec, v.rel, rows, &v.first_error);
         }
         in->decided++;
-        mr_batch_touch_part(batch, part, rec->position);
+        bool waits = mr_decoder_set_waits(in->decoders, rec->part, rec->position, part->given_up) != 0;
+        mr_batch_note_wait(batch, part, index, waits);
+        if (!waits)
+            mr_batch_touch_part(batch, part, rec->position);
     }
     mr_buf_free(&v.rows);
     return status;

@@ -12,6 +12,7 @@ struct mr_intake {
     bool no_control_tables;            /* plan on a target that Millrace has never written */
     struct mr_relations *rels;
     struct mr_decoder_set *decoders;
+    bool types_loaded;                 /* what schema topics told in earlier runs */
     struct mr_map *facts;              /* topic → struct topic_entry of intake.c */
     uint32_t lanes;
     uint64_t decided;                  /* records that entered batches, for the breaker */
@@ -43,7 +44,7 @@ enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, ui
                                 struct mr_part_state *part, bool *split, bool *barrier, struct mr_error *err)
     MR_MUST_CHECK;
 
-/* Topic facts that changed since the last call are saved in the open transaction of `sink`. */
+/* Topic facts that changed since the last call, and what schema topics told since, are saved in the open transaction of `sink`. */
 enum mr_status mr_intake_save_facts(struct mr_intake *in, struct mr_sink *sink, struct mr_error *err) MR_MUST_CHECK;
 bool mr_intake_facts_dirty(const struct mr_intake *in);
 

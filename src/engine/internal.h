@@ -9,6 +9,7 @@
 #include "applier.h"
 #include "ddl_gate.h"
 #include "intake.h"
+#include "type_feed.h"
 #include "watch.h"
 
 #define MR_MAX_IN_FLIGHT 2
@@ -30,6 +31,7 @@ struct mr_engine {
     struct mr_relations *rels;
     struct mr_intake intake;
     struct mr_gate gate;
+    struct mr_type_feeds *feeds;        /* schema topics */
 
     struct mr_applier_shared shared;
     struct mr_applier *appliers[MR_MAX_LANES];
@@ -77,6 +79,8 @@ enum mr_status mr_engine_wait_target(struct mr_engine *e, struct mr_error *err) 
 enum mr_status mr_engine_may_wait(const struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
 /* Keep the group's membership alive without taking records. */
 void mr_engine_idle_poll(struct mr_engine *e, int timeout_ms);
+/* For schema topics: wait so long, serving the group. ctx is the engine. */
+enum mr_status mr_engine_pause(void *ctx, int ms, struct mr_error *err) MR_MUST_CHECK;
 void mr_engine_progress(struct mr_engine *e);
 
 /* Run `call` (which uses e->control) until it does not fail for the target's sake. */

@@ -17,6 +17,7 @@ struct mr_part_state {
     uint32_t lanes;                       /* how many lane rows the target has for it */
     int64_t committed[MR_MAX_LANES];      /* what the target holds */
     int64_t dispatched[MR_MAX_LANES];     /* what it will hold when all that is under way has committed */
+    int64_t given_up;                     /* halves of updates up to there are not waited for any more */
     int64_t taken;                        /* position after the last record that entered a batch */
 };
 

@@ -8,6 +8,7 @@
 #include <millrace/base/time.h>
 
 #include "intake.h"
+#include "type_feed.h"
 
 #define CHUNK_RECORDS 1000
 
@@ -17,6 +18,7 @@ struct plan {
     struct mr_sink *sink;
     struct mr_source *source;
     struct mr_intake intake;
+    struct mr_type_feeds *feeds;
     struct mr_relations *rels;
     struct mr_parts part_states;
     struct mr_map *positions; /* "topic\0partition" → boxed position */
@@ -266,6 +268,17 @@ static enum mr_status tell(struct plan *p, struct mr_error *err)
 
 /* ---- the whole ---- */
 
+static enum mr_status wait_a_moment(void *ctx, int ms, struct mr_error *err)
+{
+    const struct plan *p = ctx;
+    if (mr_engine_stopping())
+        return mr_fail(err, MR_E_STOPPED, "stopped while waiting for a schema topic");
+    if (mr_monotonic_ms() - p->stats->started_ms > p->parts->cfg->connect_timeout_ms)
+        return MR_E_ENV; /* with its reason; a plan does not wait for ever */
+    mr_sleep_ms(ms);
+    return MR_OK;
+}
+
 static enum mr_status connect_both(struct plan *p, const struct mr_source_listener *listener,
                                    enum mr_unreachable *unreachable, struct mr_error *err)
 {
@@ -296,6 +309,7 @@ enum mr_status mr_engine_plan(const struct mr_engine_parts *parts, uint64_t max_
 
     enum mr_status status = MR_OK;
     MR_TRY_DONE(mr_decoder_set_create(parts->cfg, &p.intake.decoders, err));
+    p.feeds = mr_type_feeds_create(parts->cfg, parts->source, p.intake.decoders, wait_a_moment, &p);
     MR_TRY_DONE(connect_both(&p, &listener, unreachable, err));
     MR_TRY_DONE(read_all(&p, max_records, err));
     stats->dead_letters = p.intake.dead;
@@ -310,6 +324,7 @@ done:
         parts->source->destroy(p.source);
     parts->sink->destroy(p.sink);
     mr_relations_destroy(p.rels);
+    mr_type_feeds_destroy(p.feeds);
     mr_decoder_set_destroy(p.intake.decoders);
     mr_intake_free(&p.intake);
     mr_parts_free(&p.part_states);

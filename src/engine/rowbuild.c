@@ -3,6 +3,7 @@
 #include "rowbuild_parts.h"
 
 #include "lane.h"
+#include "positions.h"
 
 bool mr_rowbuild_is_barrier(const struct mr_change *ev)
 {
@@ -47,6 +48,38 @@ static bool build_old_key(struct mr_row_build *b, size_t start, struct mr_entry 
     int mark = soft ? mr_tracker_find(b->rel->tk, MR_DELETED_PATH) : -1;
     if (mark >= 0)
         e->cells[mark] = mr_value_bool(true);
+    return true;
+}
+
+/* Does the row leave a column as it is? Then the row of the old key has to bring it along. */
+static bool leaves_something(const struct mr_row_build *b, const struct mr_entry *e)
+{
+    for (uint32_t i = 0; i < e->cell_count; i++)
+        if (e->cells[i].tag <= MR_V_UNAVAILABLE && !mr_tracker_column(b->rel->tk, i)->is_key)
+            return true;
+    return false;
+}
+
+/* The old key's row under the new key: what the update does not tell travels along. One transaction must hold both keys' lanes: key changes that
+ * the producer tells are barriers, others are seen only here. Order counts from here on: nothing more is merged in this batch. */
+static bool move_row(struct mr_row_build *b, const struct mr_entry *old, const struct mr_entry *e)
+{
+    bool is_one_job = b->part->lanes == 1 || b->ev->old_key.count > 0;
+    if (old->kind != MR_ROW_DELETE || !is_one_job || !leaves_something(b, e))
+        return false;
+    struct mr_entry move = *e;
+    move.kind = MR_ROW_MOVE;
+    move.full = move.is_new = false;
+    move.cells = mr_arena_alloc(b->batch->ar, (e->cell_count + 1) * sizeof *move.cells);
+    move.match = mr_arena_alloc(b->batch->ar, (e->cell_count + 1) * sizeof *move.match);
+    move.match_count = e->cell_count;
+    for (uint32_t i = 0; i < e->cell_count; i++) {
+        bool is_key = mr_tracker_column(b->rel->tk, i)->is_key;
+        move.cells[i] = is_key ? e->cells[i] : (struct mr_value){.tag = MR_V_ABSENT};
+        move.match[i] = is_key ? mr_entry_cell(old, i) : (struct mr_value){.tag = MR_V_ABSENT};
+    }
+    mr_batch_fold(b->batch, b->rel)->ordered = true;
+    mr_row_fold(b, &move);
     return true;
 }
 
@@ -113,7 +146,7 @@ static bool build_upsert(struct mr_row_build *b, bool deleted_mark)
     if (!deleted_mark && !mr_row_children(b, &e, old_key.count > 0 ? &old : NULL, old_key, full))
         return false;
     mr_row_remember_key_types(b);
-    if (old_key.count > 0)
+    if (old_key.count > 0 && !move_row(b, &old, &e))
         mr_row_fold(b, &old);
     mr_row_fold(b, &e);
     return true;
@@ -284,6 +317,20 @@ static bool build(struct mr_row_build *b)
     return build_upsert(b, false);
 }
 
+/* An update by positions in arrays becomes one of columns. */
+static bool place_positions(struct mr_row_build *b, const struct mr_change *ev)
+{
+    if (!ev->has_positions)
+        return true;
+    struct mr_change *placed = mr_arena_alloc(b->batch->ar, sizeof *placed);
+    if (mr_positions_resolve(b->rel->tk, ev, b->batch->ar, placed, b->err) != MR_OK) {
+        b->outcome = MR_ROW_DEAD;
+        return false;
+    }
+    b->ev = placed;
+    return true;
+}
+
 static void truncate_fold(struct mr_row_build *b, struct mr_rel *rel)
 {
     mr_fold_truncate(mr_batch_fold(b->batch, rel), b->origin);
@@ -329,7 +376,7 @@ enum mr_row_outcome mr_rowbuild(struct mr_intake *in, struct mr_batch *batch, st
                              b.rec->partition, b.rec->offset, ev->source_us};
     size_t notes = batch->note_count;
     mr_tracker_row_begin(rel->tk, &b.place);
-    bool ok = build(&b);
+    bool ok = place_positions(&b, ev) && build(&b);
     if (!ok) {
         mr_tracker_row_rollback(rel->tk);
         mr_row_restore_key(&b);

@@ -394,6 +394,23 @@ static bool old_rows_gone(struct mr_row_build *b, const struct mr_entry *old, st
     return true;
 }
 
+/* The key changes, and of an array that has rows under the old key the event does not tell the elements: neither can they be written under the new
+ * one, nor may they be lost without a word. */
+static bool knows_arrays(struct mr_row_build *b)
+{
+    for (size_t i = 0; i < b->ev->elements.count; i++) {
+        const struct mr_rel *rel = b->element_rels[i];
+        if (b->ev->elements.items[i].kind != MR_ELEMENT_KEEP || rel == NULL || !mr_child_has_rows(rel))
+            continue;
+        mr_fail_data(b->err, MR_CODE_UNSUPPORTED, "%.*s: the key changes, and the event does not bring the array whose elements are in %.*s",
+                     MR_STR_FMT(b->rel->source_name), MR_STR_FMT(rel->target_table));
+        mr_error_hint(b->err, "let the source send whole rows (PostgreSQL: REPLICA IDENTITY FULL)");
+        b->outcome = MR_ROW_DEAD;
+        return false;
+    }
+    return true;
+}
+
 bool mr_row_children(struct mr_row_build *b, const struct mr_entry *e, const struct mr_entry *old, struct mr_fields old_key, bool full)
 {
     if (!b->ev->has_elements || (b->ev->elements.count == 0 && b->rel->child_count == 0))
@@ -401,7 +418,7 @@ bool mr_row_children(struct mr_row_build *b, const struct mr_entry *e, const str
     struct mr_rel *const *rels = b->element_rels;
     b->lane_key = e->lane_key;
     sort_out(b, rels);
-    if (old != NULL && old->kind == MR_ROW_DELETE && !old_rows_gone(b, old, old_key))
+    if (old != NULL && old->kind == MR_ROW_DELETE && (!knows_arrays(b) || !old_rows_gone(b, old, old_key)))
         return false;
     note_mentioned(b, rels);
     if (full && !remove_unmentioned(b))

@@ -67,6 +67,23 @@ void mr_engine_idle_poll(struct mr_engine *e, int timeout_ms)
     mr_arena_destroy(ar);
 }
 
+enum mr_status mr_engine_pause(void *ctx, int ms, struct mr_error *err)
+{
+    struct mr_engine *e = ctx;
+    bool outer = !e->target_waiting;
+    e->target_waiting = true; /* the open batch has a record that is not decided: it must not be dispatched meanwhile */
+    enum mr_status status = MR_OK;
+    for (int left = ms; left > 0 && status == MR_OK; left -= 100) {
+        status = mr_engine_may_wait(e, err);
+        if (status == MR_OK)
+            mr_engine_idle_poll(e, left < 100 ? left : 100);
+        mr_engine_progress(e);
+    }
+    if (outer)
+        e->target_waiting = false;
+    return status;
+}
+
 static bool connection_usable(struct mr_engine *e)
 {
     return e->control != NULL && e->sink_ops->is_alive(e->control);

@@ -2,10 +2,32 @@
 #include <millrace/model/type.h>
 
 #include <stdio.h>
+#include <string.h>
 
 bool mr_type_eq(struct mr_type a, struct mr_type b)
 {
-    return a.kind == b.kind && a.open == b.open && a.precision == b.precision && a.scale == b.scale;
+    return a.kind == b.kind && a.element == b.element && a.open == b.open && a.precision == b.precision &&
+           a.scale == b.scale;
+}
+
+struct mr_type mr_type_array_of(struct mr_type element)
+{
+    struct mr_type array = element;
+
+    array.kind = MR_T_ARRAY;
+    array.element = element.kind;
+    array.not_null = false;
+    return array;
+}
+
+struct mr_type mr_type_element(struct mr_type array)
+{
+    struct mr_type element = array;
+
+    element.kind = array.element;
+    element.element = MR_T_NONE;
+    element.not_null = false;
+    return element;
 }
 
 bool mr_type_is_integer(struct mr_type type)
@@ -58,19 +80,23 @@ static const char *kind_name(enum mr_type_kind kind)
         return "bits";
     case MR_T_JSON:
         return "json";
+    case MR_T_ARRAY:
+        return "array";
     }
     return "none";
 }
 
 const char *mr_type_text(struct mr_type type, char out[32])
 {
-    const char *name = kind_name((enum mr_type_kind)type.kind);
-    if (type.kind == MR_T_DECIMAL && !type.open)
-        snprintf(out, 32, "%s(%u,%d)", name, type.precision, type.scale);
-    else if (type.kind == MR_T_BITS && type.precision > 0)
-        snprintf(out, 32, "%s(%u)", name, type.precision);
+    bool is_array = type.kind == MR_T_ARRAY;
+    enum mr_type_kind kind = (enum mr_type_kind)(is_array ? type.element : type.kind);
+    const char *name = kind_name(kind), *end = is_array ? "[]" : "";
+    if (kind == MR_T_DECIMAL && !type.open)
+        snprintf(out, 32, "%s(%u,%d)%s", name, type.precision, type.scale, end);
+    else if (kind == MR_T_BITS && type.precision > 0)
+        snprintf(out, 32, "%s(%u)%s", name, type.precision, end);
     else
-        snprintf(out, 32, "%s", name);
+        snprintf(out, 32, "%s%s", name, end);
     return out;
 }
 
@@ -101,6 +127,20 @@ static const struct {
     {"int16", MR_T_INT16, PARAMS_NONE},
     {"smallint", MR_T_INT16, PARAMS_NONE},
     {"int2", MR_T_INT16, PARAMS_NONE},
+    {"tinyint", MR_T_INT16, PARAMS_IGNORED}, /* these are MySQL's, as SHOW CREATE TABLE writes them */
+    {"tinyint unsigned", MR_T_INT16, PARAMS_NONE},
+    {"smallint unsigned", MR_T_INT32, PARAMS_NONE},
+    {"mediumint", MR_T_INT32, PARAMS_NONE},
+    {"mediumint unsigned", MR_T_INT32, PARAMS_NONE},
+    {"int unsigned", MR_T_INT64, PARAMS_NONE},
+    {"bigint unsigned", MR_T_DECIMAL, PARAMS_NONE}, /* decimal(20,0) */
+    {"year", MR_T_INT32, PARAMS_NONE},
+    {"tinytext", MR_T_TEXT, PARAMS_NONE},
+    {"mediumtext", MR_T_TEXT, PARAMS_NONE},
+    {"longtext", MR_T_TEXT, PARAMS_NONE},
+    {"tinyblob", MR_T_BYTES, PARAMS_NONE},
+    {"mediumblob", MR_T_BYTES, PARAMS_NONE},
+    {"longblob", MR_T_BYTES, PARAMS_NONE},
     {"int32", MR_T_INT32, PARAMS_NONE},
     {"int", MR_T_INT32, PARAMS_NONE},
     {"integer", MR_T_INT32, PARAMS_NONE},
@@ -194,7 +234,7 @@ static bool parse_params(enum params params, struct mr_str inside, struct mr_typ
     return false;
 }
 
-bool mr_type_parse(struct mr_str text, struct mr_type *out)
+static bool parse_scalar(struct mr_str text, struct mr_type *out)
 {
     struct mr_str name = mr_str_trim(text), inside = {NULL, 0};
     ptrdiff_t open = mr_str_find(name, '(');
@@ -209,10 +249,34 @@ bool mr_type_parse(struct mr_str text, struct mr_type *out)
             continue;
         struct mr_type type = MR_TYPE(names[i].kind);
         type.open = names[i].kind == MR_T_DECIMAL;
+        if (type.open && names[i].params == PARAMS_NONE)
+            type = MR_TYPE_DECIMAL(20, 0);
         if (open >= 0 && !parse_params((enum params)names[i].params, inside, &type))
             return false;
         *out = type;
         return true;
     }
     return false;
+}
+
+/* `int64[]`, and PostgreSQL's other spellings of one dimension: `int64[3]` is none, `int64 array` is. */
+bool mr_type_parse(struct mr_str text, struct mr_type *out)
+{
+    static const char word[] = " array";
+    struct mr_str name = mr_str_trim(text);
+    size_t cut = 0;
+
+    if (name.len > 2 && memcmp(name.ptr + name.len - 2, "[]", 2) == 0)
+        cut = 2;
+    else if (name.len > sizeof word - 1 &&
+             mr_str_eq_nocase(mr_str_of(name.ptr + name.len - (sizeof word - 1), sizeof word - 1),
+                              MR_STR(" array")))
+        cut = sizeof word - 1;
+    if (cut == 0)
+        return parse_scalar(name, out);
+    struct mr_type element;
+    if (!parse_scalar(mr_str_of(name.ptr, name.len - cut), &element) || element.kind == MR_T_JSON)
+        return false;
+    *out = mr_type_array_of(element);
+    return true;
 }

@@ -50,6 +50,8 @@ struct mr_type mr_value_type(struct mr_value v)
         return MR_TYPE_BITS(v.len <= UINT16_MAX ? (uint16_t)v.len : 0);
     case MR_V_JSON:
         return MR_TYPE(MR_T_JSON);
+    case MR_V_ARRAY:
+        return mr_value_array(v)->is_mixed ? MR_TYPE(MR_T_JSON) : mr_value_array(v)->type;
     }
     return MR_TYPE(MR_T_NONE);
 }
@@ -90,6 +92,8 @@ enum mr_tag mr_type_tag(enum mr_type_kind kind)
         return MR_V_BITS;
     case MR_T_JSON:
         return MR_V_JSON;
+    case MR_T_ARRAY:
+        return MR_V_ARRAY;
     }
     return MR_V_NULL;
 }
@@ -292,6 +296,8 @@ static enum mr_status to_text(struct mr_value v, struct mr_arena *ar, struct mr_
         *out = mr_value_text(mr_arena_copy(ar, mr_str_of(buffer, len)));
         return MR_OK;
     }
+    if (v.tag == MR_V_ARRAY)
+        v = mr_value_json_of_array(v);
     if (v.tag == MR_V_BYTES)
         return spell(v, MR_V_TEXT, mr_value_append_text, ar, out, err);
     *out = mr_value_text(mr_value_str(v)); /* NUMBER, TEXT, BITS, JSON */
@@ -333,6 +339,44 @@ static enum mr_status to_bits(struct mr_value v, struct mr_type type, struct mr_
     return MR_OK;
 }
 
+static bool is_ready_element(struct mr_value v, struct mr_type type)
+{
+    return v.tag == MR_V_NULL ||
+           (v.tag == mr_type_tag((enum mr_type_kind)type.kind) && !mr_type_is_integer(type) && type.kind != MR_T_DECIMAL &&
+            type.kind != MR_T_FLOAT32 && type.kind != MR_T_BITS) ||
+           (v.tag == MR_V_INT && type.kind == MR_T_INT64);
+}
+
+/* Each element as if it stood alone; an array whose elements are right already stays itself. */
+static enum mr_status to_array(struct mr_value v, struct mr_type type, struct mr_arena *ar, struct mr_value *out,
+                               struct mr_error *err)
+{
+    struct mr_type element = mr_type_element(type);
+
+    if (v.tag != MR_V_ARRAY || mr_value_array(v)->is_mixed)
+        return conflict(v, type, err);
+    const struct mr_array *from = mr_value_array(v);
+    uint32_t ready = 0;
+    while (ready < from->count && is_ready_element(from->items[ready], element))
+        ready++;
+    *out = v;
+    if (ready == from->count)
+        return MR_OK;
+    struct mr_value *items = mr_arena_alloc(ar, from->count * sizeof *items);
+    memcpy(items, from->items, ready * sizeof *items);
+    for (uint32_t i = ready; i < from->count; i++) {
+        if (element.kind == MR_T_NONE && from->items[i].tag != MR_V_NULL)
+            return conflict(v, type, err);
+        MR_TRY(mr_value_coerce(from->items[i], element, ar, &items[i], err));
+    }
+    struct mr_array *array = mr_arena_alloc(ar, sizeof *array);
+    *array = *from;
+    array->items = items;
+    array->type = type;
+    *out = mr_value_of_array(array, v.flags);
+    return MR_OK;
+}
+
 enum mr_status mr_value_coerce(struct mr_value v, struct mr_type type, struct mr_arena *ar, struct mr_value *out,
                                struct mr_error *err)
 {
@@ -355,7 +399,9 @@ enum mr_status mr_value_coerce(struct mr_value v, struct mr_type type, struct mr
     case MR_T_TEXT:
         return to_text(v, ar, out, err);
     case MR_T_JSON:
-        if (v.tag != MR_V_JSON)
+        if (v.tag == MR_V_ARRAY)
+            v = mr_value_json_of_array(v);
+        else if (v.tag != MR_V_JSON)
             return spell(v, MR_V_JSON, mr_value_append_json, ar, out, err);
         break;
     case MR_T_TIME:
@@ -363,6 +409,8 @@ enum mr_status mr_value_coerce(struct mr_value v, struct mr_type type, struct mr
         return to_time(v, type, out, err);
     case MR_T_BITS:
         return to_bits(v, type, ar, out, err);
+    case MR_T_ARRAY:
+        return to_array(v, type, ar, out, err);
     case MR_T_NONE:
     case MR_T_BOOL:
     case MR_T_BYTES:

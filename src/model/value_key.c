@@ -127,6 +127,7 @@ void mr_value_append_key(struct mr_value v, struct mr_type type, struct mr_buf *
             append_spelled(MR_V_TEXT, v, mr_value_append_text, out);
         return;
     case MR_T_JSON:
+    case MR_T_ARRAY:
         append_spelled(MR_V_JSON, v, mr_value_append_json, out);
         return;
     case MR_T_BITS:

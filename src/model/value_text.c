@@ -63,6 +63,7 @@ size_t value_short_text(struct mr_value v, char out[SHORT_TEXT])
     case MR_V_BYTES:
     case MR_V_BITS:
     case MR_V_JSON:
+    case MR_V_ARRAY:
     case MR_V_INVALID:
         return 0;
     }
@@ -83,6 +84,9 @@ void mr_value_append_text(struct mr_value v, struct mr_buf *out)
     case MR_V_BITS:
     case MR_V_JSON:
         mr_buf_append_str(out, mr_value_str(v));
+        return;
+    case MR_V_ARRAY:
+        mr_buf_append_str(out, mr_value_array(v)->json);
         return;
     case MR_V_BYTES:
         mr_base64_append(out, mr_value_str(v));
@@ -137,6 +141,9 @@ void mr_value_append_json(struct mr_value v, struct mr_buf *out)
         return;
     case MR_V_JSON:
         mr_buf_append_str(out, mr_value_str(v));
+        return;
+    case MR_V_ARRAY:
+        mr_buf_append_str(out, mr_value_array(v)->json);
         return;
     case MR_V_BYTES:
     case MR_V_DATE:
@@ -252,6 +259,7 @@ bool mr_value_read_text(struct mr_value text, struct mr_type type, struct mr_are
         return read_bits(s, out);
     case MR_T_NONE:
     case MR_T_JSON:
+    case MR_T_ARRAY:
         return false;
     }
     return false;

@@ -192,6 +192,7 @@ static bool read_text(struct mr_value v, struct mr_type type, struct mr_arena *a
     case MR_T_NONE:
     case MR_T_TEXT:
     case MR_T_JSON:
+    case MR_T_ARRAY:
         break;
     }
     return false;
@@ -211,10 +212,33 @@ static bool read_int(int64_t i, struct mr_type type, struct mr_value *out)
     }
 }
 
+/* Elements are read as the configured element's type, each as if it stood alone. */
+static enum mr_status convert_array(struct mr_value v, struct mr_type type, struct mr_arena *ar, struct mr_value *out,
+                                    struct mr_error *err)
+{
+    const struct mr_array *from = mr_value_array(v);
+    struct mr_value *items = mr_arena_alloc(ar, (from->count + 1) * sizeof *items);
+    struct mr_array *array = mr_arena_alloc(ar, sizeof *array);
+
+    if (from->is_mixed)
+        return mr_fail_data(err, MR_CODE_MIXED_ARRAY, "the elements of the array have no type in common");
+    for (uint32_t i = 0; i < from->count; i++)
+        MR_TRY(mr_configured_convert(from->items[i], mr_type_element(type), ar, &items[i], err));
+    *array = *from;
+    array->items = items;
+    array->type = type;
+    *out = mr_value_of_array(array, v.flags);
+    return MR_OK;
+}
+
 enum mr_status mr_configured_convert(struct mr_value v, struct mr_type type, struct mr_arena *ar,
                                      struct mr_value *out, struct mr_error *err)
 {
     struct mr_value read;
+    if (type.kind == MR_T_ARRAY && v.tag == MR_V_ARRAY)
+        return convert_array(v, type, ar, out, err);
+    if (type.kind == MR_T_ARRAY && v.tag == MR_V_JSON && mr_array_of_json(v, type, ar, &read))
+        return convert_array(read, type, ar, out, err);
     enum mr_status status = mr_value_coerce(v, type, ar, out, err);
 
     if (status == MR_OK)

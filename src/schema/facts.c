@@ -101,6 +101,13 @@ struct mr_facts mr_facts_of(struct mr_value v)
     case MR_V_JSON:
         facts.max_len = v.len;
         break;
+    case MR_V_ARRAY: /* those of all elements, and its own length */
+        for (uint32_t i = 0; i < mr_value_array(v)->count; i++) {
+            struct mr_facts one = mr_facts_of(mr_value_array(v)->items[i]);
+            mr_facts_add(&facts, &one);
+        }
+        facts.max_len = v.len;
+        break;
     case MR_V_TIME:
     case MR_V_DURATION:
         facts.has_negative_time = !is_time_of_day(v.i);
@@ -216,6 +223,28 @@ static bool float_accepts(struct mr_type have, struct mr_value v)
     }
 }
 
+/* Without elements, or with nulls alone: an array of anything, and JSON too. */
+static bool is_bare_array(const struct mr_array *array)
+{
+    return !array->is_mixed && array->type.element == MR_T_NONE;
+}
+
+static bool array_accepts(struct mr_type have, const struct mr_array *array)
+{
+    struct mr_type element = mr_type_element(have);
+
+    if (array->is_mixed)
+        return false;
+    if (is_bare_array(array))
+        return true;
+    if (element.kind == MR_T_NONE)
+        return false;
+    for (uint32_t i = 0; i < array->count; i++)
+        if (!mr_type_accepts(element, array->items[i]))
+            return false;
+    return true;
+}
+
 bool mr_type_accepts(struct mr_type have, struct mr_value v)
 {
     if (v.tag <= MR_V_NULL)
@@ -255,8 +284,10 @@ bool mr_type_accepts(struct mr_type have, struct mr_value v)
         return v.tag == MR_V_UUID;
     case MR_T_BITS:
         return v.tag == MR_V_BITS && (have.precision == 0 || v.len == have.precision);
-    case MR_T_JSON:
-        return v.tag == MR_V_JSON;
+    case MR_T_JSON: /* a whole array is JSON as it stands; one of mixed elements is for the policy to judge */
+        return v.tag == MR_V_JSON || (v.tag == MR_V_ARRAY && !mr_value_array(v)->is_mixed);
+    case MR_T_ARRAY:
+        return v.tag == MR_V_ARRAY && array_accepts(have, mr_value_array(v));
     }
     return false;
 }

@@ -1,6 +1,6 @@
 /* The join of two types. The numbers form the interesting part: integers by width, decimals by their digits on both sides of the
  * point, floats apart from both, meeting them where nothing is lost. Everything else joins with itself, with TIME ∪ DURATION and
- * bits of two lengths as the exceptions. What single values need stands in facts.c. */
+ * bits of two lengths as the exceptions; arrays join by their elements. What single values need stands in facts.c. */
 #include <millrace/schema/lattice.h>
 
 #define EXACT_IN_DOUBLE (UINT64_C(1) << 53)
@@ -97,6 +97,26 @@ static bool is_clock(struct mr_type type)
     return type.kind == MR_T_TIME || type.kind == MR_T_DURATION;
 }
 
+static bool is_bare(struct mr_type type)
+{
+    return type.kind == MR_T_ARRAY && type.element == MR_T_NONE;
+}
+
+/* Arrays join by their elements. One that has held nothing yet is JSON as well. */
+static bool join_arrays(struct mr_type a, struct mr_type b, const struct mr_facts *facts, struct mr_type *out)
+{
+    struct mr_type element;
+
+    if (a.kind == b.kind) {
+        if (!mr_type_join(mr_type_element(a), mr_type_element(b), facts, &element))
+            return false;
+        *out = mr_type_array_of(element);
+        return true;
+    }
+    *out = MR_TYPE(MR_T_JSON);
+    return (is_bare(a) && b.kind == MR_T_JSON) || (is_bare(b) && a.kind == MR_T_JSON);
+}
+
 bool mr_type_join(struct mr_type a, struct mr_type b, const struct mr_facts *facts, struct mr_type *out)
 {
     static const struct mr_facts nothing;
@@ -114,6 +134,9 @@ bool mr_type_join(struct mr_type a, struct mr_type b, const struct mr_facts *fac
             return false;
     } else if (is_clock(a) && is_clock(b)) {
         joined = MR_TYPE(MR_T_DURATION);
+    } else if (a.kind == MR_T_ARRAY || b.kind == MR_T_ARRAY) {
+        if (!join_arrays(a, b, facts, &joined))
+            return false;
     } else if (a.kind == MR_T_BITS && b.kind == MR_T_BITS) {
         joined = MR_TYPE_BITS(0);
     } else {

@@ -78,8 +78,27 @@ static struct mr_str repair_escapes(struct mr_str s, bool replace, struct mr_are
     return mr_str_of(out, len);
 }
 
+static struct mr_value repair_array(struct mr_value v, bool replace, struct mr_arena *ar)
+{
+    const struct mr_array *from = mr_value_array(v);
+    struct mr_array *array = mr_arena_alloc(ar, sizeof *array);
+    struct mr_value *items = mr_arena_alloc(ar, (from->count + 1) * sizeof *items);
+
+    for (uint32_t i = 0; i < from->count; i++)
+        items[i] = from->items[i].tag == MR_V_TEXT && from->items[i].flags
+                       ? mr_text_repair(from->items[i], replace, ar)
+                       : from->items[i];
+    *array = *from;
+    array->items = items;
+    array->json = mr_value_str(mr_text_repair(mr_value_json_of_array(v), replace, ar));
+    return mr_value_of_array(array, 0);
+}
+
 struct mr_value mr_text_repair(struct mr_value v, bool replace, struct mr_arena *ar)
 {
+    if (v.tag == MR_V_ARRAY)
+        return repair_array(v, replace, ar);
+
     struct mr_str text = mr_utf8_repair(mr_value_str(v), replace, ar);
 
     if (v.tag == MR_V_JSON)

@@ -131,8 +131,20 @@ struct mr_place mr_tk_place(struct mr_tracker *tk)
     return place;
 }
 
+struct mr_type mr_tk_target(const struct mr_tracker *tk, struct mr_type type)
+{
+    if (type.kind != MR_T_ARRAY || tk->dialect->has_arrays)
+        return type;
+    struct mr_type json = MR_TYPE(MR_T_JSON);
+    json.origin = type.origin;
+    json.not_null = type.not_null;
+    return json;
+}
+
 struct mr_type mr_tk_normal(struct mr_type type)
 {
+    if (type.kind == MR_T_ARRAY && type.element == MR_T_DECIMAL)
+        return mr_type_array_of(mr_tk_normal(mr_type_element(type)));
     if (type.kind != MR_T_DECIMAL || type.open)
         return type;
     int32_t precision = type.precision;
@@ -266,7 +278,7 @@ void mr_tracker_restore(struct mr_tracker *tk, const struct mr_tracked_column *s
     col->pub.widened.topic = mr_tk_keep_topic(tk, stored->widened.topic);
     col->native = mr_tk_keep(MR_STR(""));
     col->saved = col->stored = stored->type;
-    col->published = stored->type;
+    col->published = mr_tk_target(tk, stored->type);
     read_settings(tk, col, &configured);
     (void)mr_names_take(tk->names, stored->path, stored->name);
     append(tk, col);
@@ -397,17 +409,17 @@ struct mr_table *mr_tracker_publish(struct mr_tracker *tk)
         columns[i] = (struct mr_column){
             .name = mr_arena_copy(tbl->ar, col->pub.name),
             .path = mr_arena_copy(tbl->ar, col->pub.path),
-            .type = col->pub.type,
+            .type = mr_tk_target(tk, col->pub.type),
             .is_key = col->pub.is_key,
             .by_hand = col->pub.by_hand,
-            .recorded = col->saved,
+            .recorded = mr_tk_target(tk, col->saved),
             .native = mr_arena_copy(tbl->ar, col->native),
             .max_len = col->pub.facts.max_len,
             .int_digits = col->pub.facts.int_digits,
             .frac_digits = col->pub.facts.frac_digits,
             .has_inexact = col->pub.facts.has_inexact,
         };
-        col->published = col->pub.type;
+        col->published = mr_tk_target(tk, col->pub.type);
     }
     tbl->columns = columns;
     tbl->column_count = tk->count;

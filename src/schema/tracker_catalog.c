@@ -78,7 +78,7 @@ void mr_tk_adopt(struct mr_tracker *tk, struct mr_tk_column *col)
     set_native(col, entry->native);
     col->in_catalog = true;
     tk->catalog_ours++;
-    if (!tk->dialect->native_holds(entry->native, col->pub.type))
+    if (!tk->dialect->native_holds(entry->native, mr_tk_target(tk, col->pub.type)))
         respect(col, entry->type);
     col->met = col->pub.type;
     col->has_met = true;
@@ -97,7 +97,8 @@ struct mr_str mr_tracker_altered(struct mr_tracker *tk, size_t column, const str
 
 bool mr_tk_needs_alter(const struct mr_tracker *tk, const struct mr_tk_column *col, struct mr_type to)
 {
-    if (mr_evolve_turns_to_json(col->saved, to))
+    to = mr_tk_target(tk, to);
+    if (mr_evolve_turns_to_json(mr_tk_target(tk, col->saved), to))
         return true;
     if (col->native.len > 0)
         return !tk->dialect->native_holds(col->native, to);
@@ -134,7 +135,7 @@ static bool is_by_hand(const struct mr_tracker *tk, const struct mr_tk_column *c
                        const struct mr_catalog_column *now)
 {
     struct mr_type joined;
-    struct mr_column recorded = {.name = col->pub.name, .type = col->has_met ? col->met : col->stored};
+    struct mr_column recorded = {.name = col->pub.name, .type = mr_tk_target(tk, col->has_met ? col->met : col->stored)};
 
     if (recorded.type.kind != MR_T_NONE)
         return mr_evolve_changed_by_hand(&recorded, now, tk->dialect);
@@ -146,16 +147,16 @@ static bool is_by_hand(const struct mr_tracker *tk, const struct mr_tk_column *c
 static void meet_column(struct mr_tracker *tk, struct mr_tk_column *col, const struct mr_catalog_column *now,
                         struct mr_buf *notes)
 {
-    struct mr_type before = col->pub.type;
+    struct mr_type before = col->pub.type, kept = mr_tk_target(tk, before);
     bool was_by_hand = col->pub.by_hand, was_unwritable = col->unwritable;
 
     if (!mr_str_eq(col->native, now->native))
         set_native(col, now->native);
     if (was_by_hand)
-        respect(col, tk->dialect->native_holds(now->native, before) ? before : now->type);
-    else if (!tk->dialect->native_holds(now->native, before) && is_by_hand(tk, col, now))
+        respect(col, tk->dialect->native_holds(now->native, kept) ? before : now->type);
+    else if (!tk->dialect->native_holds(now->native, kept) && is_by_hand(tk, col, now))
         respect(col, now->type);
-    if (tk->dialect->native_holds(now->native, col->pub.type))
+    if (tk->dialect->native_holds(now->native, mr_tk_target(tk, col->pub.type)))
         col->met = col->pub.type;
     else if (!col->has_met) /* an ALTER of ours is still to come */
         col->met = col->stored.kind != MR_T_NONE ? col->stored : now->type;

@@ -15,6 +15,11 @@ static bool is_float_kind(uint8_t kind)
     return kind == MR_T_FLOAT32 || kind == MR_T_FLOAT64;
 }
 
+static bool is_mixed(const struct mr_tk_judge *j)
+{
+    return j->v.tag == MR_V_ARRAY && mr_value_array(j->v)->is_mixed;
+}
+
 static bool is_declared(const struct mr_field *field)
 {
     return field->type.kind != MR_T_NONE && field->type.origin == MR_SCHEMA;
@@ -156,6 +161,8 @@ static struct mr_type variant_type(struct mr_type type)
 {
     struct mr_type wide = MR_TYPE(type.kind);
 
+    if (type.kind == MR_T_ARRAY)
+        return mr_type_array_of(variant_type(mr_type_element(type)));
     if (mr_type_is_integer(type))
         wide.kind = MR_T_INT64;
     else if (is_float_kind(type.kind))
@@ -202,11 +209,15 @@ static enum mr_verdict to_variant(struct mr_tk_judge *j, struct mr_type needed)
     struct mr_type type = variant_type(needed);
     char text[TYPE_TEXT];
 
+    if (is_mixed(j))
+        j->v = mr_value_json_of_array(j->v);
     mr_type_text(type, text);
     struct mr_str path = mr_arena_printf(j->ar, "%.*s" MR_VARIANT_MARK "%s", MR_STR_FMT(j->field->path), text);
     int found = mr_tk_find(tk, path);
     if (found < 0) {
-        struct mr_str wanted = mr_arena_printf(j->ar, "%.*s__%s", MR_STR_FMT(j->col->pub.name), text);
+        size_t scalar = strcspn(text, "[");
+        struct mr_str wanted = mr_arena_printf(j->ar, "%.*s__%.*s%s", MR_STR_FMT(j->col->pub.name), (int)scalar, text,
+                                               text[scalar] ? "_array" : "");
         struct mr_tk_mark before = mr_tk_mark(tk);
         found = (int)mr_tk_add_column(tk, path, wanted, type, false);
         if (!may_keep_new(j, (uint32_t)found, before))
@@ -285,6 +296,11 @@ static enum mr_tk_reason reason_of(const struct mr_tk_column *col)
     return col->pub.configured ? MR_TK_CONFIGURED : MR_TK_BY_HAND;
 }
 
+static bool is_bare_array(struct mr_type type)
+{
+    return type.kind == MR_T_ARRAY && type.element == MR_T_NONE;
+}
+
 static enum mr_verdict widen(struct mr_tk_judge *j)
 {
     struct mr_tk_column *col = j->col;
@@ -298,7 +314,7 @@ static enum mr_verdict widen(struct mr_tk_judge *j)
         return MR_VERDICT_OK;
     if (!mr_type_join(col->pub.type, needed, &facts, &joined) || mr_type_eq(joined, col->pub.type))
         return misfit(j, needed, MR_TK_CONFLICT, MR_CODE_TYPE_CONFLICT);
-    if (policy_of(j) == MR_POLICY_STRICT)
+    if (policy_of(j) == MR_POLICY_STRICT && !is_bare_array(col->pub.type)) /* which has no first type yet */
         return misfit(j, needed, MR_TK_STRICT, MR_CODE_TYPE_CONFLICT);
     if (!may_alter(j, joined))
         return misfit(j, needed, MR_TK_EVOLVE, MR_CODE_TYPE_CONFLICT);
@@ -325,11 +341,12 @@ static enum mr_verdict configured(struct mr_tk_judge *j)
 static enum mr_status ask_target(struct mr_tk_judge *j, const struct mr_tk_column *col)
 {
     struct mr_value coerced = j->v;
+    struct mr_type type = mr_tk_target(j->tk, col->pub.type);
     bool is_key = j->is_key && j->target == j->index;
 
-    if (j->v.tag != mr_type_tag((enum mr_type_kind)col->pub.type.kind))
-        MR_TRY(mr_value_coerce(j->v, col->pub.type, j->ar, &coerced, j->err));
-    return j->tk->dialect->holds(col->pub.type, is_key, coerced, j->err);
+    if (j->v.tag != mr_type_tag((enum mr_type_kind)type.kind) || type.kind == MR_T_ARRAY)
+        MR_TRY(mr_value_coerce(j->v, type, j->ar, &coerced, j->err));
+    return j->tk->dialect->holds(type, is_key, coerced, j->err);
 }
 
 static bool target_holds(struct mr_tk_judge *j)
@@ -339,11 +356,23 @@ static bool target_holds(struct mr_tk_judge *j)
 
     if (ask_target(j, col) == MR_OK)
         return true;
-    bool has_text = j->v.tag == MR_V_TEXT || j->v.tag == MR_V_JSON;
+    bool has_text = j->v.tag == MR_V_TEXT || j->v.tag == MR_V_JSON || j->v.tag == MR_V_ARRAY;
     if (!has_text || j->v.flags == 0 || mode == MR_TEXT_DEAD_LETTER)
         return false;
     j->v = mr_text_repair(j->v, mode == MR_TEXT_REPLACE, j->ar);
     return ask_target(j, col) == MR_OK;
+}
+
+/* JSON for a column that is an array (made under another unwrap.array.encoding, there before, or configured): its elements, where they are
+ * that column's. */
+static void read_as_array(struct mr_tk_judge *j)
+{
+    struct mr_type have = j->col->pub.type;
+    struct mr_value array;
+
+    if (have.kind == MR_T_ARRAY && j->v.tag == MR_V_JSON && !j->is_key && mr_array_of_json(j->v, have, j->ar, &array) &&
+        mr_type_accepts(have, array))
+        j->v = array;
 }
 
 static enum mr_verdict judge_value(struct mr_tk_judge *j, uint32_t *column, int *nulled, struct mr_value *value)
@@ -352,8 +381,11 @@ static enum mr_verdict judge_value(struct mr_tk_judge *j, uint32_t *column, int 
 
     j->target = j->index;
     j->mark = mr_tk_mark(j->tk);
+    read_as_array(j);
     if (j->col->pub.configured)
         verdict = configured(j);
+    else if (is_mixed(j) && (j->col->unwritable || !fits(j)))
+        verdict = misfit(j, MR_TYPE(MR_T_JSON), MR_TK_CONFLICT, MR_CODE_MIXED_ARRAY);
     else if (j->col->unwritable || !fits(j))
         verdict = widen(j);
     if (verdict == MR_VERDICT_NULLED)
@@ -403,6 +435,8 @@ static struct mr_type first_type(const struct mr_tk_judge *j)
 {
     struct mr_type type = needed_type(j);
 
+    if (is_mixed(j)) /* what is to become of it is the policy's matter; the array's own elements give no type */
+        return mr_type_array_of(MR_TYPE(MR_T_NONE));
     if (mr_type_is_integer(type) && type.origin != MR_SCHEMA)
         type.kind = MR_T_INT64;
     return type;
@@ -455,7 +489,16 @@ static enum mr_verdict make_column(struct mr_tk_judge *j)
 enum mr_verdict mr_tk_judge(struct mr_tk_judge *j, uint32_t *column, int *nulled, struct mr_value *value)
 {
     enum mr_verdict verdict = MR_VERDICT_OK;
+    struct mr_field plain;
 
+    if (j->is_key && (j->v.tag == MR_V_ARRAY || j->field->type.kind == MR_T_ARRAY)) { /* no target compares keys of arrays alike */
+        plain = *j->field;
+        plain.type = MR_TYPE(MR_T_JSON);
+        plain.type.origin = j->field->type.origin;
+        if (j->v.tag == MR_V_ARRAY)
+            plain.value = j->v = mr_value_json_of_array(j->v);
+        j->field = &plain;
+    }
     if (!j->col)
         verdict = make_column(j);
     if (verdict == MR_VERDICT_OK && is_declared(j->field) && !mr_type_eq(j->field->type, j->col->seen))

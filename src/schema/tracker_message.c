@@ -38,6 +38,20 @@ static void hint_policies(const struct mr_tk_judge *j, bool also_type)
                   MR_STR_FMT(path), also_type ? ", or its type under types.columns" : "");
 }
 
+/* The words of Debezium's transform, for whoever looks for them. */
+void mr_tk_tell_mixed(struct mr_tk_judge *j)
+{
+    struct mr_str path = shown_path(j);
+
+    (void)mr_fail_data(j->err, MR_CODE_MIXED_ARRAY, "%.*s: field \"%.*s\": Array elements with different Bson types are not supported",
+                       MR_STR_FMT(j->tk->label), MR_STR_FMT(path));
+    set_field(j);
+    mr_error_hint(j->err,
+                  "set types.policies.\"%.*s.%.*s\": json to keep such an array as JSON (or text, variant, \"null\"), or "
+                  "unwrap.array.encoding: json (or document)",
+                  MR_STR_FMT(j->tk->label), MR_STR_FMT(path));
+}
+
 void mr_tk_tell_misfit(struct mr_tk_judge *j, struct mr_type value_type, enum mr_tk_reason reason,
                        const char *code)
 {
@@ -54,6 +68,11 @@ void mr_tk_tell_misfit(struct mr_tk_judge *j, struct mr_type value_type, enum mr
     struct mr_str native = col->native.len > SHOWN_PATH ? mr_str_of(col->native.ptr, SHOWN_PATH) : col->native;
     char have[TYPE_TEXT], needed[TYPE_TEXT];
     bool is_refused = reason == MR_TK_EVOLVE && col->alter_refused;
+
+    if (strcmp(code, MR_CODE_MIXED_ARRAY) == 0) {
+        mr_tk_tell_mixed(j);
+        return;
+    }
 
     (void)mr_fail_data(j->err, code, "%.*s: field \"%.*s\": a value of type %s does not fit the column of type %s%s",
                        MR_STR_FMT(j->tk->label), MR_STR_FMT(path), mr_type_text(value_type, needed),

@@ -117,6 +117,8 @@ uint32_t mr_tk_add_column(struct mr_tracker *tk, struct mr_str path, struct mr_s
                           bool is_key);
 void mr_tk_remove_last(struct mr_tracker *tk);
 int mr_tk_find(const struct mr_tracker *tk, struct mr_str path);
+/* The type that the target's column gets: where it has no arrays, JSON for an array. */
+struct mr_type mr_tk_target(const struct mr_tracker *tk, struct mr_type type);
 struct mr_type mr_tk_normal(struct mr_type type); /* no negative scales */
 bool mr_tk_is_key_path(const struct mr_tracker *tk, struct mr_str path);
 
@@ -152,6 +154,7 @@ void mr_tk_take_planned(struct mr_tracker *tk, const struct mr_catalog_table *no
 void mr_tk_planned_clear(struct mr_tracker *tk);
 
 /* --- tracker_message.c --- */
+void mr_tk_tell_mixed(struct mr_tk_judge *j);
 enum mr_tk_reason {
     MR_TK_CONFLICT,   /* the types do not join */
     MR_TK_STRICT,     /* it would be a widening, and the policy is strict */

@@ -175,7 +175,7 @@ static inline int find_column(struct mr_tracker *tk, struct mr_str path, size_t 
 
 static inline bool same_type(struct mr_type a, struct mr_type b)
 {
-    return (a.kind == b.kind) & (a.precision == b.precision) & (a.scale == b.scale) & (a.open == b.open);
+    return (a.kind == b.kind) & (a.element == b.element) & (a.precision == b.precision) & (a.scale == b.scale) & (a.open == b.open);
 }
 
 static void learn_whole(struct mr_tracker *tk, uint32_t column, uint64_t abs)
@@ -308,6 +308,7 @@ static inline bool fits_fast(struct mr_tracker *tk, struct mr_tk_column *col, ui
         return kind == MR_T_UUID;
     case MR_V_BITS:
         return kind == MR_T_BITS && (col->pub.type.precision == 0 || col->pub.type.precision == v.len);
+    case MR_V_ARRAY: /* its elements are looked at one by one */
     case MR_V_ABSENT:
     case MR_V_UNAVAILABLE:
     case MR_V_INVALID:
@@ -326,7 +327,7 @@ enum mr_type_kind mr_tk_shown(const struct mr_field *field)
         [MR_V_DURATION] = MR_T_DURATION,   [MR_V_TIMESTAMP] = MR_T_TIMESTAMP,
         [MR_V_TIMESTAMPTZ] = MR_T_TIMESTAMPTZ, [MR_V_UUID] = MR_T_UUID,
         [MR_V_BITS] = MR_T_BITS,           [MR_V_JSON] = MR_T_JSON,
-        [MR_V_INVALID] = MR_T_NONE,
+        [MR_V_INVALID] = MR_T_NONE,        [MR_V_ARRAY] = MR_T_ARRAY,
     };
 
     if (field->value.tag == MR_V_NULL)

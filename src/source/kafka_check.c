@@ -23,7 +23,7 @@ static void nothing_revoked(void *ctx, const struct mr_partition *const *parts, 
     (void)ctx, (void)parts, (void)count, (void)lost;
 }
 
-static const struct mr_source_listener no_listener = {.assigned = no_partitions, .revoked = nothing_revoked};
+const struct mr_source_listener mr_kafka_no_listener = {.assigned = no_partitions, .revoked = nothing_revoked};
 
 /* Why nobody answers, if the client has said so by now. */
 static enum mr_status reason(struct mr_source *src, rd_kafka_resp_err_t code, struct mr_error *err)
@@ -85,7 +85,7 @@ void mr_kafka_check(const struct mr_config *cfg, int timeout_ms, mr_finding_fn f
     struct mr_source *src = NULL;
     struct mr_error err = {0};
     const rd_kafka_metadata_t *md = NULL;
-    enum mr_status status = mr_source_kafka.create(cfg, true, &no_listener, &src, &err);
+    enum mr_status status = mr_source_kafka.create(cfg, true, &mr_kafka_no_listener, &src, &err);
 
     if (status == MR_OK)
         status = ask_metadata(src, mr_monotonic_ms() + timeout_ms, &md, &err);
@@ -109,7 +109,7 @@ enum mr_status mr_kafka_ends(const struct mr_config *cfg, const struct mr_partit
 
     for (size_t i = 0; i < count; i++)
         end[i] = -1;
-    MR_TRY(mr_source_kafka.create(cfg, true, &no_listener, &src, err));
+    MR_TRY(mr_source_kafka.create(cfg, true, &mr_kafka_no_listener, &src, err));
     enum mr_status status = ask_metadata(src, deadline_ms, &md, err);
     for (size_t i = 0; status == MR_OK && i < count; i++) {
         int64_t first, left_ms = deadline_ms - mr_monotonic_ms();

@@ -7,6 +7,7 @@
  *   kafka_partition.c  the table of partitions
  *   kafka_trouble.c    errors and statistics: what they mean for us
  *   kafka_check.c      questions without reading: is it there, where does it end
+ *   kafka_feed.c       a topic read beside the partitions
  */
 #ifndef MILLRACE_SOURCE_KAFKA_PARTS_H
 #define MILLRACE_SOURCE_KAFKA_PARTS_H
@@ -76,6 +77,9 @@ struct mr_source {
 
 /* kafka_conf.c. CONFIG for a property that librdkafka does not know or that is ours. */
 enum mr_status mr_kafka_connect(struct mr_source *src, struct mr_error *err) MR_MUST_CHECK;
+
+/* kafka_check.c: the listener of a client that only asks, or assigns by itself. */
+extern const struct mr_source_listener mr_kafka_no_listener;
 
 /* kafka_partition.c */
 struct mr_kafka_part *mr_kafka_part_get(struct mr_source *src, const char *topic_z, int32_t partition);

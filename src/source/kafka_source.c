@@ -452,4 +452,5 @@ const struct mr_source_ops mr_source_kafka = {
     .drop = kafka_drop,
     .check = mr_kafka_check,
     .ends = mr_kafka_ends,
+    .feed = &mr_kafka_feed,
 };

@@ -13,4 +13,6 @@ enum mr_status mr_kafka_ends(const struct mr_config *cfg, const struct mr_partit
                              int64_t *end, struct mr_error *err);
 void mr_file_check(const struct mr_config *cfg, int timeout_ms, mr_finding_fn fn, void *ctx);
 
+extern const struct mr_feed_ops mr_kafka_feed;
+
 #endif

@@ -46,7 +46,7 @@ def record(case, offset):
 
 
 def option_args(case):
-    settings = {"unwrap.flatten.struct": "false"}
+    settings = {"unwrap.flatten.struct": "false", "unwrap.array.encoding": "array"}
     for name, value in (case.get("options") or {}).items():
         settings["unwrap." + name] = value
     return [a for k, v in settings.items() for a in ("--set", f"{k}={v}")]

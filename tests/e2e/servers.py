@@ -86,6 +86,7 @@ class OwnMariaDb:
     read_only = "read-only"
 
     def __init__(self):
+        self.proc = None
         self.dir = tempfile.mkdtemp(prefix="millrace-own-my-")
         subprocess.run([self.script, "start", self.dir], check=True, stdout=subprocess.DEVNULL)
         self.url = read(os.path.join(self.dir, "url"))
@@ -114,10 +115,12 @@ class OwnMariaDb:
         pid = self.pid()
         os.kill(pid, number)
         wait_gone(pid)
+        if self.proc is not None: # else the next server finds its pid in the lock of the socket, and takes it for alive
+            self.proc.wait()
 
     def start(self, *more):
         with open(os.path.join(self.dir, "again.log"), "ab") as log:
-            proc = subprocess.Popen([*self.command, *more], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
+            proc = self.proc = subprocess.Popen([*self.command, *more], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
                                     **self.how)
         with open(os.path.join(self.dir, "pid"), "w", encoding="utf-8") as f:
             f.write(f"{proc.pid}\n")

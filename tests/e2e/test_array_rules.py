@@ -170,6 +170,13 @@ def test_an_array_that_the_event_does_not_know_stays(run):
     same([run.table("t"), run.table("t__b")], [[row(id=1, n=2)], []])
 
 
+def test_a_key_that_changes_takes_no_unknown_array_along(run):
+    setting = 'tables.t.primary_key=[code]'
+    run.load([event("c", {"code": "x", "n": 1, "a": [1]}), event("u", {"code": "y", "n": 2, "a": ["__debezium_unavailable_value"]}, before={"code": "x"})], setting)
+    same(run.dead(), ["unsupported"])
+    same([(r["code"], r["value"]) for r in run.table("t__a")], [("x", "1")])
+
+
 def test_missing_keep_leaves_arrays_that_a_row_lacks(run):
     settings = ("format=json", "tables.t.primary_key=[id]", "tables.t.missing=keep", "source.file.topic=d.t")
     run.load([{"id": 1, "a": [1, 2], "b": [3]}], *settings)

@@ -136,7 +136,7 @@ def come_and_go(target, instances, strategy, seconds, seed, appliers=1, locks=Fa
     wait_for("nothing arrives", lambda: group.audit_count() > 500)
     end = time.monotonic() + seconds * (4 if ALL else 1 if target.name == "postgresql" else 0.6)
     kills = stops = 0
-    while time.monotonic() < end:
+    while time.monotonic() < end or not (kills and stops):
         if locks:
             threading.Thread(target=hold_lock, args=(admin, rnd.uniform(1.5, 4)), daemon=True).start()
         time.sleep(rnd.uniform(0.2, 2.5))

@@ -8,8 +8,10 @@
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
-static char formats[4][9] = {"auto", "debezium", "flat", "json"};
+#define FORMATS 9
+static char formats[FORMATS][10] = {"auto", "debezium", "flat", "json", "canal", "maxwell", "shareplex", "dts-avro", "prostore"};
 static char underscore[] = "_", prefix[] = "__", placeholder[] = "__debezium_unavailable_value";
+static char berlin[] = "Europe/Berlin", every_column[] = "*.b";
 static char no_fields[] = "", some_fields[] = "op,ts_ms,table,source.ts_ms,transaction.id,topic,partition,offset,after.id";
 
 struct seen {
@@ -58,6 +60,10 @@ static enum mr_status emit(void *ctx, const struct mr_change *ev, struct mr_erro
     look_at(&ev->removed, &out);
     for (size_t i = 0; i < ev->elements.count; i++)
         look_at_element(&ev->elements.items[i], &out);
+    mr_buf_append_str(&out, ev->statement_db);
+    mr_buf_append_str(&out, ev->new_relation.database);
+    mr_buf_append_str(&out, ev->new_relation.table);
+    mr_buf_append_str(&out, ev->tx_id);
     mr_buf_append_str(&out, ev->relation.database);
     mr_buf_append_str(&out, ev->relation.table);
     mr_buf_append_str(&out, ev->key_text);
@@ -92,6 +98,10 @@ static void decode_with(const struct mr_config *cfg, const struct mr_record *rec
     enum mr_status b = mr_decoder_set_decode(set, rec, &facts, ar, emit, &second, &err);
     require(a == b && first.changes == second.changes);
 
+    struct mr_guess guess;
+    enum mr_status c = mr_decoder_set_guess(set, rec, ar, &guess, &err);
+    require(c == MR_OK || c == MR_E_DATA);
+
     mr_decoder_set_destroy(set);
     mr_arena_destroy(ar);
 }
@@ -114,7 +124,19 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
                         ? (unsigned)(rec.topic.ptr[0] - '0')
                         : 0;
     static struct mr_table_rule rule = {.pattern = placeholder, .key_mode = MR_KEY_RECORD_TEXT};
+    static struct mr_column_rule column = {.name = every_column, .type = {.kind = MR_T_BYTES, .origin = MR_SCHEMA}, .fixed_bytes = 9};
+    column.type.kind = mode == 6 ? MR_T_TIMESTAMPTZ : mode == 4 ? MR_T_TEXT : mode == 2 ? MR_T_JSON : MR_T_BYTES;
     struct mr_config cfg = {
+        .source_time_zone = mode & 1 ? berlin : NULL,
+        .zero_date = mode & 2 ? MR_ZERO_DATE_ERROR : MR_ZERO_DATE_NULL,
+        .name_case = mode & 4 ? MR_CASE_UPPER : mode & 2 ? MR_CASE_LOWER : MR_CASE_PRESERVE,
+        .tinyint1_as_bool = mode & 1,
+        .canal_image = mode & 4 ? MR_CANAL_DTS_LEGACY : MR_CANAL_STANDARD,
+        .canal_enum = mode & 2 ? MR_CANAL_LABEL : MR_CANAL_INDEX,
+        .canal_sqltype = mode & 1 ? MR_CANAL_DTS : MR_CANAL_JDBC,
+        .maxwell_missing_is_null = mode & 1,
+        .columns = &column,
+        .column_count = mode & 6 ? 1 : 0,
         .flatten_struct = (mode & 1) == 0,
         .flatten_delimiter = underscore,
         .array_encoding = (mode & 3) == 2 ? MR_ARRAY_TABLE : MR_ARRAY_JSON,
@@ -130,7 +152,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
         .tables = &rule,
         .table_count = mode & 2 ? 1 : 0,
     };
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < FORMATS; i++) {
         cfg.format = formats[i];
         decode_with(&cfg, &rec);
     }

@@ -97,12 +97,14 @@ static void assert_refused(struct rows *rows, const char *code, const char *mess
 static void test_what_a_column_would_change_is_refused(void **state)
 {
     (void)state;
-    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, dt datetime(3), de decimal(5,2), ch char(5), bi binary(3), fl float, ti time, ye year)");
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, dt datetime(3), de decimal(5,2), ch char(5), bi binary(3), fl float, ti time, ye year, "
+        "en enum('x','it''s'), st set('a','b')) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
     struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"dt", MR_TYPE(MR_T_TIMESTAMP)}, {"de", MR_TYPE_DECIMAL(5, 2)},
                                  {"ch", MR_TYPE(MR_T_TEXT)}, {"bi", MR_TYPE(MR_T_BYTES)}, {"fl", MR_TYPE(MR_T_FLOAT32)},
-                                 {"ti", MR_TYPE(MR_T_DURATION)}, {"ye", MR_TYPE(MR_T_INT16)});
+                                 {"ti", MR_TYPE(MR_T_DURATION)}, {"ye", MR_TYPE(MR_T_INT16)}, {"en", MR_TYPE(MR_T_TEXT)},
+                                 {"st", MR_TYPE(MR_T_TEXT)});
     struct mr_value fine[] = {INT(1), TIME(MR_V_TIMESTAMP, 1000), NUM("1.50"), TEXT("a"), BYTES("abc"), FLOAT(0.5), TIME(MR_V_DURATION, MR_US_PER_SEC),
-                              INT(1999)};
+                              INT(1999), TEXT("it's"), TEXT("a,b")};
     static const struct {
         size_t column;
         struct mr_value v;
@@ -116,9 +118,12 @@ static void test_what_a_column_would_change_is_refused(void **state)
         {5, {.tag = MR_V_FLOAT, .f = 0.1}, "FLOAT"},
         {6, {.tag = MR_V_DURATION, .i = 1}, "rounded"},
         {7, {.tag = MR_V_INT, .i = 1}, "YEAR"},
+        {8, {.tag = MR_V_TEXT, .len = 1, .ptr = "X"}, "none of the column's"},
+        {8, {.tag = MR_V_TEXT, .len = 2, .ptr = "x "}, "none of the column's"},
+        {9, {.tag = MR_V_TEXT, .len = 3, .ptr = "a,B"}, "none of the column's"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct mr_value cells[8];
+        struct mr_value cells[10];
         memcpy(cells, fine, sizeof(cells));
         cells[bad[i].column] = bad[i].v;
         struct rows *rows = rows_of(tbl);

@@ -42,6 +42,10 @@ static struct mr_type any_type(struct random *r)
         return chance(r, 50) ? MR_TYPE_DECIMAL_OPEN : MR_TYPE_DECIMAL(12, (int16_t)below(r, 5));
     if (type.kind == MR_T_BITS && chance(r, 50))
         return MR_TYPE_BITS((uint16_t)(1 + below(r, 12)));
+    if (type.kind == MR_T_ARRAY) {
+        struct mr_type element = any_type(r);
+        return element.kind == MR_T_JSON || element.kind == MR_T_ARRAY ? mr_type_array_of(MR_TYPE(MR_T_INT64)) : mr_type_array_of(element);
+    }
     return type;
 }
 
@@ -92,6 +96,18 @@ static struct mr_value any_float(struct random *r, bool is_narrow)
     return FLOAT(is_narrow ? (double)(float)f : f);
 }
 
+static struct mr_value any_value(struct random *r, struct mr_type type);
+
+static struct mr_value any_array(struct random *r, struct mr_type element)
+{
+    uint32_t count = (uint32_t)below(r, 5);
+    struct mr_value *items = mr_arena_alloc(ar, (count + 1) * sizeof *items);
+
+    for (uint32_t i = 0; i < count; i++)
+        items[i] = chance(r, 20) ? mr_value_null() : any_value(r, element);
+    return mr_array_of(items, count, MR_STR("[]"), 0, MR_TYPED, ar);
+}
+
 static struct mr_value any_value(struct random *r, struct mr_type type)
 {
     static const char *const documents[] = {"{}", "[1, 2.50, \"x\"]", "null", "{\"b\": {\"c\": null}, \"a\": \"q\\\"\\u00e4\"}", "1e2"};
@@ -133,6 +149,8 @@ static struct mr_value any_value(struct random *r, struct mr_type type)
     }
     case MR_T_JSON:
         return JSON(documents[below(r, 5)]);
+    case MR_T_ARRAY:
+        return any_array(r, mr_type_element(type));
     case MR_T_NONE:
     case MR_T_TEXT:
         break;

@@ -24,6 +24,8 @@ MAPS = ("tables", "types.columns", "types.policies", "source.kafka.properties")
 # What `millrace …` may name beside commands: connections in the server's list.
 CONNECTIONS = {"control", "applier"}
 # Members of Debezium's `source` that are named like options of ours.
+# Options of Kafka Connect that begin like options of ours.
+CONNECT_GROUPS = ("key.converter", "value.converter")
 SOURCE_GROUPS = ("kafka", "file", "reset_position")
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -113,6 +115,8 @@ def is_option(program, key):
     """Is a dotted name in back quotes meant as one of our options?"""
     parts = key.split(".")
     if parts[0] not in program.roots or key.endswith((".md", ".c", ".h", ".py", ".sql", ".yaml", ".def")):
+        return False
+    if key.startswith(CONNECT_GROUPS):
         return False
     return parts[0] != "source" or parts[1] in SOURCE_GROUPS
 

@@ -49,7 +49,8 @@ LIBRARIES = {
     "zstd.h": ["source/"],
     "zstd_errors.h": ["source/"],
     "jansson.h": ["source/", "engine/", "cli/"],
-    "curl/curl.h": ["decode/schema_registry.c"],
+    "curl/curl.h": ["decode/registry_parts.h", "decode/registry_oauth.c"],
+    "iconv.h": ["decode/charset.c"],
     "microhttpd.h": ["serve/"],
 }
 

@@ -132,7 +132,7 @@ class Pipeline:
     def differences(self, content):
         problems = [f"dead letter {d}" for d in self.target.control("dead_letter", "id, topic, partition, record_offset, code, field, message")]
         for name, table in content.items():
-            problems += compare_table("live", name, table, [], self.target, {})
+            problems += compare_table("live", name, table, {}, self.target, {})
         return [f"{self.target.name}: {p}"[:700] for p in problems]
 
 

@@ -3,7 +3,8 @@
 
 What Debezium's MongoDB connector wrote is loaded into one database, with Millrace's own options set as the transform's were; what the transform made of
 the same source is loaded into another. Both must hold the same tables, row for row, and both those of final.json, flattened as the options say. It
-is done with whole documents, with schemas, and with updates that bring only what changed."""
+is done with whole documents, with schemas, and with updates that bring only what changed; where the transform kept arrays, also with Millrace's own
+way to keep them (array.encoding=json)."""
 import base64
 import json
 import os
@@ -16,13 +17,20 @@ sys.path.insert(0, HERE)
 import run_recorded  # noqa: E402
 from compare import json_equal, parse_instant, parse_json, same, to_decimal  # noqa: E402
 from documents import flat_leaf, flatten, leaf, rendered, wrapper  # noqa: E402
-from harness import TARGETS, millrace  # noqa: E402
+from harness import TARGETS, Failure, millrace  # noqa: E402
 
-ENVELOPES = os.environ.get("MO_ENV", "debezium-mongodb-envelope,debezium-mongodb-envelope-schema,debezium-mongodb-partial").split(",")
-DEFAULTS = {"array.encoding": os.environ.get("MO_ENC", "array"), "flatten.struct": "false"}  # the transform's, where they are not Millrace's
+ENVELOPES = ["debezium-mongodb-envelope", "debezium-mongodb-envelope-schema", "debezium-mongodb-partial"]
+ENCODINGS = {"array": ["array", "json"], "document": ["document"]}
+# Pairs that need what is not there yet, as (transform's output, array.encoding, envelopes); "" is any. One that is equal is a failure, so that the list
+# stays true. An update of a part of an array that is one column, or of a document that is, is a dead letter.
+PENDING = [("", "array", "debezium-mongodb-partial"), ("", "json", "debezium-mongodb-partial")]
+# Two updates of a document that had vanished bring a path into what is a JSON column where nothing is flattened: (table, offset). Its delete follows.
+REFUSED = {"debezium-mongodb-flat-default": [("shop.customers", 63), ("shop.customers", 64)]}
+DEFAULTS = {"array.encoding": "array", "flatten.struct": "false"}  # the transform's, where they are not Millrace's
 WRAP = 2**32 * 1000  # the transform reads the seconds of a timestamp as signed
 # What an operator would set for these collections, for both databases and, since JSON does not tell it, for the transform's output.
-SETTINGS = {'types.policies."shop.types.ref.$id"': "json", 'types.policies."shop.types.ref_$id"': "json"}
+SETTINGS = {f"types.policies.{path}": "json" for path in (
+    '"shop.types.ref.$id"', '"shop.types.ref_$id"', '"shop.types.arr*"', '"shop.types.doc.arr*"', '"shop.types.doc_arr*"', '"shop.mixed.a*"')}
 # Values that only PostgreSQL can hold are left out elsewhere, not refused with their rows; each NULL is looked at (cannot_hold).
 LEFT_OUT = {f"types.policies.{path}": "null" for path in (
     "shop.types.dbl", "shop.types.dec", "shop.types.date", "shop.types.doc.x", "shop.types.doc_x", "shop.types.doc.a.b.x", "shop.types.doc_a_b_x")}
@@ -38,7 +46,7 @@ def settings_of(opts, target, more=()):
 
 
 def options(flat):
-    o = {**DEFAULTS, **run_recorded.read(flat, "meta.json")["producer"]["transform_settings"]}; o["array.encoding"] = os.environ.get("MO_ENC", o["array.encoding"]); return o
+    return {**DEFAULTS, **run_recorded.read(flat, "meta.json")["producer"]["transform_settings"]}
 
 
 def load(stream, collections, settings, target):
@@ -52,6 +60,19 @@ def load(stream, collections, settings, target):
 
 
 # ---- final.json as columns ----
+
+def flat_schema_leaf(value):
+    """A value as the transform's output has it where a schema tells its type: all but decimals, and timestamps as it has read them."""
+    kind = wrapper(value)
+    if kind == "$timestamp":
+        return {"$epoch_ms": flat_leaf(value)}
+    return flat_leaf(value) if kind == "$numberDecimal" else leaf(value)
+
+
+def leaf_of(flat):
+    has_schemas = run_recorded.read(flat, "meta.json")["converters"]["value"].endswith("schemas.enable=true")
+    return flat_schema_leaf if has_schemas else flat_leaf
+
 
 def arrays_as_documents(value):
     """array.encoding=document."""
@@ -128,6 +149,10 @@ def same_cells(a, b):
         return (a is None or a.value is None) and (b is None or b.value is None)
     if isinstance(a.value, bytes) or isinstance(b.value, bytes):
         return spelled(a) == spelled(b)
+    if "bytea[]" in a.native:
+        return [base64.b64encode(bytes.fromhex(e[2:])).decode() for e in json.loads(a.value)] == json.loads(b.value)
+    if "json" in a.native and "json" not in b.native and a.value.startswith('"'):  # other documents have other types there; a schema's columns become text instead
+        return json.loads(a.value) == spelled(b)
     x, y = str(a.value), str(b.value)
     if x == y:
         return True
@@ -191,37 +216,57 @@ def tables_of(target, collections):
     return {c: target.rows(c.split(".")[-1]) for c in collections}
 
 
+def unexpected(target, refused=()):
+    """Dead letters that there should not be, and those that are missing."""
+    letters = target.control("dead_letter", "id, topic, record_offset, code, message")
+    have = [(t.split(".", 1)[-1], int(o)) for _, t, o, code, _ in letters if code == "unsupported"]
+    problems = [f"dead letter {d}" for d in letters if d[3] != "unsupported" or (d[1].split(".", 1)[-1], int(d[2])) not in refused]
+    return problems + [f"no dead letter for {r}" for r in refused if r not in have]
+
+
 def run_pair(flat, envelope, opts, final, theirs, target):
-    problems = []
     load(envelope, final, settings_of(opts, target), target)
-    dead = target.control("dead_letter", "id, topic, record_offset, code, message")
-    problems += [f"dead letter {d}" for d in dead]
+    problems = unexpected(target, REFUSED.get(flat, ()))
     ours = tables_of(target, final)
     for name, table in final.items():
         problems += compare_final(target.name, f"{name} from the envelopes", table["documents"], opts, leaf, ours[name])
         problems += compare_tables(target.name, name, ours[name], theirs[name])
-    return [f"{flat} and {envelope}: {p}" for p in problems]
+    return problems
 
 
-def run_flat(flat, target_class):
-    opts, final = options(flat), run_recorded.read(flat, "final.json")["tables"]
-    problems = []
+def is_pending(*pair):
+    return any(all(part in ("", of) for part, of in zip(entry, pair)) for entry in PENDING)
+
+
+def in_target(target_class, work):
+    """The problems that `work` finds with a target of its own."""
     target = target_class()
     try:
-        load(flat, final, settings_of(opts, target, FLAT_SETTINGS), target)
-        problems += [f"{flat}: dead letter {d}" for d in target.control("dead_letter", "id, topic, record_offset, code, message")]
-        theirs = tables_of(target, final)
+        return work(target)
+    except Failure as why:
+        return [str(why).strip().splitlines()[-1]]
     finally:
         target.close()
-    for name, table in final.items():
-        problems += [f"{flat}: {p}" for p in compare_final(target.name, f"{name} from the transform", table["documents"], opts, flat_leaf, theirs[name])]
-    for envelope in ENVELOPES:
-        target = target_class()
-        try:
-            problems += run_pair(flat, envelope, opts, final, theirs, target)
-        finally:
-            target.close()
-    return problems
+
+
+def run_flat(flat, encoding, target_class):
+    """[(pair, its problems)]"""
+    opts, final = {**options(flat), "array.encoding": encoding}, run_recorded.read(flat, "final.json")["tables"]
+    theirs = {}
+
+    def load_flat(target):
+        load(flat, final, settings_of(opts, target, FLAT_SETTINGS), target)
+        theirs.update(tables_of(target, final))
+        problems = unexpected(target)
+        for name, table in final.items():
+            problems += compare_final(target.name, f"{name} from the transform", table["documents"], opts, leaf_of(flat), theirs[name])
+        return problems
+
+    broken = in_target(target_class, load_flat)
+    if broken:
+        return [((flat, encoding, envelope), broken) for envelope in ENVELOPES]
+    return [((flat, encoding, envelope), in_target(target_class, lambda target, e=envelope: run_pair(flat, e, opts, final, theirs, target)))
+            for envelope in ENVELOPES]
 
 
 FLATS = ["debezium-mongodb-flat-default", "debezium-mongodb-flat-rewrite", "debezium-mongodb-flat-document"]
@@ -229,15 +274,23 @@ FLATS = ["debezium-mongodb-flat-default", "debezium-mongodb-flat-rewrite", "debe
 
 def main():
     target_class, only = TARGETS[sys.argv[1]], sys.argv[2:]
-    failed = 0
+    equal, pending, failed = 0, 0, 0
     for flat in only or FLATS:
-        problems = run_flat(flat, target_class)
-        failed += bool(problems)
-        for line in problems[:40]:
-            print(line[:600])
-        if len(problems) > 40:
-            print(f"{flat}: and {len(problems) - 40} more")
-    print(f"{sys.argv[1]}: {len(only or FLATS) - failed} double runs equal, {failed} differ")
+        for encoding in ENCODINGS[options(flat)["array.encoding"]]:
+            for pair, problems in run_flat(flat, encoding, target_class):
+                title = " and ".join(p.removeprefix("debezium-mongodb-") for p in pair)
+                if is_pending(*pair):
+                    pending += 1
+                    if problems:
+                        continue
+                    problems = ["it is equal: take it out of PENDING"]
+                failed += bool(problems)
+                equal += not problems
+                for line in problems[:20]:
+                    print(f"{title}: {line}"[:600])
+                if len(problems) > 20:
+                    print(f"{title}: and {len(problems) - 20} more")
+    print(f"{sys.argv[1]}: {equal} double runs equal, {failed} differ, {pending} pending")
     sys.exit(1 if failed else 0)
 
 

@@ -705,6 +705,36 @@ static void test_large_dead_letters_are_split_over_round_trips(void **state)
     mr_xfree(big);
 }
 
+/* ---- Types of the source ---- */
+
+static enum mr_status take_told(void *ctx, const struct mr_source_type *row, struct mr_error *ignored)
+{
+    struct mr_buf *out = ctx;
+    (void)ignored;
+    mr_buf_printf(out, "%.*s %d %lld %d %.*s.%.*s %.*s;", MR_STR_FMT(row->topic), (int)row->partition, (long long)row->position,
+                  (int)row->part, MR_STR_FMT(row->database), MR_STR_FMT(row->table), MR_STR_FMT(row->text));
+    return MR_OK;
+}
+
+static void test_what_schema_topics_told_comes_back_in_their_order(void **state)
+{
+    (void)state;
+    struct mr_source_type rows[] = {
+        {MR_STR("pre"), 0, 7, 1, MR_STR("d\"b"), MR_STR("t"), MR_STR("{\"a\":\"\\u0000\"}")},
+        {MR_STR("pre"), 0, 7, 0, MR_STR("db"), MR_STR("s"), MR_STR("{}")},
+        {MR_STR("pre"), 0, 12, 0, MR_STR("db"), MR_STR("t"), MR_STR("{\"b\":1}")},
+        {MR_STR("also"), 1, 99, 0, MR_STR("db"), MR_STR("t"), MR_STR("{}")},
+    };
+    struct mr_buf out = MR_BUF_INIT(4096);
+    OK(mr_control_source_types_save(control_sink, NAME, rows, 4, &err));
+    rows[2].text = MR_STR("{\"b\":2}");
+    OK(mr_control_source_types_save(control_sink, NAME, &rows[2], 1, &err));
+    OK(mr_control_source_types_save(control_sink, MR_STR("other"), &rows[1], 1, &err));
+    OK(mr_control_source_types(control_sink, NAME, take_told, &out, &err));
+    assert_string_equal(mr_buf_z(&out), "also 1 99 0 db.t {};pre 0 7 0 db.s {};pre 0 7 1 d\"b.t {\"a\":\"\\u0000\"};pre 0 12 0 db.t {\"b\":2};");
+    mr_buf_free(&out);
+}
+
 /* ---- Layout ---- */
 
 static void test_making_the_control_tables_again_changes_nothing(void **state)
@@ -734,6 +764,7 @@ static void test_every_named_query_is_accepted_by_the_server(void **state)
         {MR_Q_tracked_column_save, "ttj"}, {MR_Q_type_history_add, "j"},    {MR_Q_type_history_list, "ttii"}, {MR_Q_ddl_history_add, "ttttbtii"},
         {MR_Q_ddl_history_list, "ii"},    {MR_Q_topic_fact_get, "tt"},      {MR_Q_topic_fact_save, "tttb"},   {MR_Q_dead_letter_add, "jx"},
         {MR_Q_dead_letter_list, "ttttibniib"}, {MR_Q_dead_letter_count, "t"}, {MR_Q_dead_letter_codes, "t"}, {MR_Q_dead_letter_mark, "it"},  {MR_Q_dead_letter_purge, "ttttibnn"},
+        {MR_Q_source_type_list, "ttiiii"}, {MR_Q_source_type_save, "tj"},
         {MR_Q_control_create, ""},
     };
     bool tried[MR_QUERY_COUNT] = {false};
@@ -769,7 +800,7 @@ static void test_every_named_query_is_accepted_by_the_server(void **state)
         CONTROL_CHECK(test_the_schema_epoch_is_read_with_the_positions), CONTROL_CHECK(test_tracked_tables_come_back_exactly),  \
         CONTROL_CHECK(test_tracked_columns_come_back_exactly), CONTROL_CHECK(test_what_values_have_needed_only_grows), CONTROL_CHECK(test_the_type_history_is_kept_in_order),           \
         CONTROL_CHECK(test_a_long_history_is_read_page_by_page), CONTROL_CHECK(test_the_ddl_history_is_kept_in_order),          \
-        CONTROL_CHECK(test_topic_facts_are_kept_per_pipeline), CONTROL_CHECK(test_dead_letters_keep_their_exact_bytes),         \
+        CONTROL_CHECK(test_topic_facts_are_kept_per_pipeline), CONTROL_CHECK(test_what_schema_topics_told_comes_back_in_their_order), CONTROL_CHECK(test_dead_letters_keep_their_exact_bytes),         \
         CONTROL_CHECK(test_a_dead_letter_without_any_bytes_is_kept),                                                            \
         CONTROL_CHECK(test_texts_that_no_target_holds_do_not_lose_a_letter), CONTROL_CHECK(test_dead_letters_are_filtered),     \
         CONTROL_CHECK(test_replayed_letters_are_marked_and_purged), CONTROL_CHECK(test_one_letter_is_found_by_its_id),          \

@@ -197,10 +197,13 @@ static struct mr_config *config(unsigned rows)
         {"tables.\"d.t\".delete=hard", "types.policies.\"d.t.n\"=widen"},  {"tables.\"d.t\".delete=soft", "types.policies.\"d.t.n\"=text"},
         {"tables.\"d.t\".missing=keep", "types.policies.\"d.t.n\"=variant"}, {"tables.\"d.t\".delete=ignore", "types.policies.\"d.t.n\"=\"null\""},
         {"tables.\"d.k\".delete=soft", "types.policies.\"d.t.n\"=json"},
+        {"unwrap.delete.tombstone.handling.mode=rewrite-with-tombstone", "types.policies.\"d.t.n\"=widen"},
+        {"unwrap.drop.tombstones=false", "unwrap.add.fields=op"},
+        {"unwrap.delete.tombstone.handling.mode=rewrite", "unwrap.add.headers=op"},
     };
     char text[32];
     snprintf(text, sizeof text, "batch.rows=%u", rows);
-    return stage_config("format=debezium", "tables.\"d.k\".primary_key=[code]", sets[variant % 5][0], sets[variant % 5][1], text,
+    return stage_config("format=debezium", "tables.\"d.k\".primary_key=[code]", sets[variant % 8][0], sets[variant % 8][1], text,
                         "batch.interval=20ms", "dead_letters.max_rate=0");
 }
 

@@ -138,6 +138,11 @@ static inline void render_value(struct mr_value v, struct mr_buf *out)
         len = mr_format_timestamp(v.i, 'T', false, text);
         mr_buf_printf(out, "%.*s%s", (int)len, text, v.tag == MR_V_TIMESTAMPTZ ? "Z" : "");
         break;
+    case MR_V_ARRAY:
+        if (mr_value_array(v)->is_mixed)
+            mr_buf_append_z(out, "mixed");
+        mr_buf_append_str(out, mr_value_array(v)->json);
+        break;
     case MR_V_UUID:
         mr_uuid_format((const unsigned char *)v.ptr, id);
         mr_buf_printf(out, "U%s", id);
@@ -220,6 +225,13 @@ static inline enum mr_status helper_emit(void *ctx, const struct mr_change *ev, 
         mr_buf_printf(out, " keytext %.*s", MR_STR_FMT(ev->key_text));
     if (ev->statement.len != 0)
         mr_buf_printf(out, " ddl %.*s", MR_STR_FMT(ev->statement));
+    if (ev->statement_kind != MR_STMT_UNKNOWN)
+        mr_buf_printf(out, " %s in '%.*s' part %u%s", mr_statement_kind_name(ev->statement_kind), MR_STR_FMT(ev->statement_db),
+                      (unsigned)ev->statement_part, ev->statement_repeats ? " repeats" : "");
+    if (ev->new_relation.table.len != 0)
+        mr_buf_printf(out, " to %.*s.%.*s", MR_STR_FMT(ev->new_relation.database), MR_STR_FMT(ev->new_relation.table));
+    if (ev->tx_id.len != 0)
+        mr_buf_printf(out, " tx %.*s%s", MR_STR_FMT(ev->tx_id), ev->tx_last ? " last" : "");
     render_elements(&ev->elements, out);
     return MR_OK;
 }

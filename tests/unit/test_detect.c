@@ -97,21 +97,93 @@ static void test_choice_of_a_topic_stays_and_a_contradiction_is_an_error(void **
 static void test_other_producers_are_refused_by_name(void **state)
 {
     (void)state;
-    assert_foreign(NULL, "{\"meta\":{\"op\":\"ins\"},\"data\":{}}", "SharePlex");
     assert_foreign(NULL, "{\"schema\":{\"dataColumn\":[]},\"payload\":{}}", "DataWorks");
     assert_foreign(NULL, "{\"schema\":{},\"payload\":{\"op\":\"UPDATE_BEFORE\"}}", "DataWorks");
     assert_foreign(NULL, "{\"table\":\"A.B\",\"op_type\":\"I\",\"op_ts\":\"x\",\"after\":{}}", "GoldenGate");
-    assert_foreign(NULL, "{\"data\":null,\"isDdl\":true,\"type\":\"ALTER\",\"sql\":\"x\"}", "Canal");
-    assert_foreign(NULL, "{\"type\":\"INSERT\",\"data\":[{\"a\":1}]}", "Canal");
-    assert_foreign(NULL, "{\"type\":\"INSERT\",\"data\":[],\"_tidb\":{}}", "TiCDC");
-    assert_foreign("{\"event\":\"x\",\"eventLogId\":\"1\"}", "{\"a\":1}", "Prostore");
-    assert_foreign(NULL, "{\"type\":\"insert\",\"data\":{\"a\":1},\"database\":\"d\",\"table\":\"t\"}", "Maxwell");
-    assert_foreign(NULL, "{\"type\":\"bootstrap-start\",\"data\":{}}", "Maxwell");
-    assert_foreign(NULL, "{\"type\":\"table-create\",\"sql\":\"x\"}", "Maxwell");
-    assert_foreign(NULL, "{\"encrypted\":{\"iv\":\"x\",\"bytes\":\"y\"}}", "Maxwell");
     assert_foreign(NULL, "{\"specversion\":\"1.0\",\"data\":{}}", "CloudEvents");
-    assert_foreign(NULL, "[{\"type\":\"INSERT\",\"data\":[]}]", "Canal");
     assert_non_null(strstr(h->err.hint, "json"));
+}
+
+static void test_canal_and_maxwell_are_found_whole_and_stripped(void **state)
+{
+    (void)state;
+    assert_found("t", "{\"data\":null,\"database\":\"d\",\"table\":\"t\",\"isDdl\":true,\"type\":\"ALTER\",\"sql\":\"x\"}", "canal");
+    assert_found("t", "{\"type\":\"INSERT\",\"data\":[{\"a\":1}],\"table\":\"t\"}", "canal");
+    assert_found("t", "{\"type\":\"delete\",\"old\":[{\"a\":1}],\"table\":\"t\"}", "canal");
+    assert_found("t", "{\"type\":\"INSERT\",\"data\":[{\"a\":\"1\"}],\"table\":\"t\",\"_tidb\":{}}", "canal");
+    assert_found("t", "[{\"type\":\"INSERT\",\"data\":[],\"sqlType\":null}]", "canal");
+    assert_found("t", "{\"type\":\"QUERY\",\"isDdl\":false}\r\n{\"type\":\"QUERY\",\"isDdl\":false}\r\n", "canal");
+    assert_found("t", "{\"type\":\"insert\",\"data\":{\"a\":1},\"database\":\"d\",\"table\":\"t\"}", "maxwell");
+    assert_found("t", "{\"type\":\"bootstrap-start\",\"data\":{}}", "maxwell");
+    assert_found("t", "{\"type\":\"table-create\",\"sql\":\"x\"}", "maxwell");
+    assert_int_equal(helper_decode(h, "e", NULL, "{\"encrypted\":{\"iv\":\"x\",\"bytes\":\"y\"}}"), MR_E_DATA);
+    assert_string_equal(h->err.code, "encrypted");
+}
+
+static void test_shareplex_and_prostore_are_found(void **state)
+{
+    (void)state;
+    assert_found("t", "{\"meta\":{\"op\":\"ins\",\"table\":\"A.B\"},\"data\":{\"a\":1}}", "shareplex");
+    assert_found("t", "{\"meta\":{\"op\":\"ins\"},\"data\":{\"a\":1},\"more\":1}", "flat");
+    assert_found("t", "{\"meta\":\"op\",\"data\":{\"a\":1}}", "flat");
+    memset(&h->facts, 0, sizeof(h->facts));
+    assert_int_equal(helper_decode(h, "e", "{\"datamart\":\"d\",\"event\":\"x\",\"eventLogId\":\"6b80c392-3198-492f-a631-6a684e521b79\"}",
+                                   "{\"deltaNum\":1}"), MR_OK);
+    assert_string_equal(h->facts.format, "prostore");
+}
+
+/* A table may have columns of any of these names. */
+static void test_rows_with_a_sign_of_debezium_are_no_messages_of_others(void **state)
+{
+    (void)state;
+    assert_found("t", "{\"type\":\"insert\",\"data\":\"x\"}", "flat");
+    assert_found("t", "{\"type\":\"bill\",\"data\":[1]}", "flat");
+    assert_found("t", "{\"schema\":{\"type\":\"struct\",\"fields\":[{\"field\":\"type\",\"type\":\"string\"},{\"field\":\"isDdl\",\"type\":\"boolean\"}]},"
+                      "\"payload\":{\"type\":\"INSERT\",\"isDdl\":true}}", "flat");
+    h->headers[0] = (struct mr_header){MR_STR("__debezium.context.connectorName"), MR_STR("mysql"), false};
+    h->header_count = 1;
+    assert_found("t", "{\"type\":\"insert\",\"data\":{\"a\":1}}", "flat");
+    h->header_count = 0;
+}
+
+static void test_signs_of_two_formats_are_ambiguous(void **state)
+{
+    (void)state;
+    memset(&h->facts, 0, sizeof(h->facts));
+    assert_refused(h, "t", NULL, "{\"type\":\"INSERT\",\"isDdl\":false,\"data\":{\"a\":1}}", "ambiguous", "Maxwell");
+    assert_string_equal(h->facts.format, "");
+}
+
+static void assert_explained(const char *value_z, const char *format_z, const char *part_z)
+{
+    static const struct mr_partition part = {"t", 0, 0};
+    struct mr_record rec = {.part = &part, .topic = MR_STR("t"), .value = mr_str_z(value_z), .has_value = true};
+    struct mr_guess guess;
+    assert_int_equal(mr_decoder_set_guess(h->set, &rec, h->ar, &guess, &h->err), MR_OK);
+    assert_null(guess.configured_z);
+    if (format_z == NULL)
+        assert_null(guess.format_z);
+    else
+        assert_string_equal(guess.format_z, format_z);
+    const char *why_z = mr_arena_strndup(h->ar, guess.why.ptr, guess.why.len);
+    if (strstr(why_z, part_z) == NULL)
+        print_error("%s\n", why_z);
+    assert_non_null(strstr(why_z, part_z));
+}
+
+static void test_a_guess_names_the_signs(void **state)
+{
+    (void)state;
+    assert_explained(ENVELOPE, "debezium", "connector mysql");
+    assert_explained("{\"type\":\"INSERT\",\"isDdl\":false,\"data\":[],\"_tidb\":{}}", "canal", "TiCDC");
+    assert_explained("{\"type\":\"INIT\",\"isDdl\":false,\"data\":[]}", "canal", "DTS");
+    assert_explained("{\"type\":\"INSERT\",\"gtid\":\"\",\"mysqlType\":{\"a\":\"VARCHAR(3)\"},\"data\":[]}", "canal", "written by Canal");
+    assert_explained("{\"type\":\"INSERT\",\"gtid\":\"\",\"mysqlType\":{\"a\":\"varchar\"},\"data\":[]}", "canal", "without lengths");
+    assert_explained("{\"type\":\"INSERT\",\"gtid\":\"\",\"mysqlType\":{\"a\":\"int\"},\"data\":[]}", "canal", MR_GUESS_VAGUE);
+    assert_explained("{\"type\":\"INSERT\",\"data\":[{}]}", "canal", "Flink");
+    assert_explained("{\"type\":\"insert\",\"data\":{}}", "maxwell", "one row");
+    assert_explained("{\"a\":1}", "flat", "nothing in it tells");
+    assert_explained("null", NULL, "tombstone");
 }
 
 static void assert_bytes_refused(struct mr_str value, const char *name_z)
@@ -177,6 +249,11 @@ int main(void)
         cmocka_unit_test(test_tombstones_and_control_messages_fix_no_choice),
         cmocka_unit_test(test_choice_of_a_topic_stays_and_a_contradiction_is_an_error),
         cmocka_unit_test(test_other_producers_are_refused_by_name),
+        cmocka_unit_test(test_canal_and_maxwell_are_found_whole_and_stripped),
+        cmocka_unit_test(test_shareplex_and_prostore_are_found),
+        cmocka_unit_test(test_rows_with_a_sign_of_debezium_are_no_messages_of_others),
+        cmocka_unit_test(test_signs_of_two_formats_are_ambiguous),
+        cmocka_unit_test(test_a_guess_names_the_signs),
         cmocka_unit_test(test_bytes_that_are_no_json_are_refused_by_what_they_look_like),
         cmocka_unit_test(test_json_that_is_no_object_has_no_format),
         cmocka_unit_test(test_configured_format_wins_over_what_was_found),

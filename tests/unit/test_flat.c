@@ -12,6 +12,55 @@ static void test_row_is_an_upsert_with_its_documents_flattened(void **state)
     helper_free(h);
 }
 
+static struct helper *helper_encoding(enum mr_array_encoding encoding)
+{
+    struct helper *h = helper_new("flat");
+
+    h->cfg.array_encoding = encoding;
+    helper_start(h);
+    return h;
+}
+
+static void test_arrays_without_schema_are_of_what_json_shows(void **state)
+{
+    (void)state;
+    struct helper *h = helper_encoding(MR_ARRAY_ARRAY);
+    assert_decodes(h, T, "{\"id\":1}", "{\"id\":1,\"a\":[1, null],\"b\":[1,2.5],\"c\":[],\"d\":[{\"x\":1}],\"e\":[[1]]}",
+                   "upsert key(id=1) after(id=1 a=[1,null] b=[1,2.5] c=[] d=J[{\"x\":1}] e=J[[1]])");
+    assert_decodes(h, T, "{\"id\":1}", "{\"id\":1,\"a\":[1,\"x\"],\"b\":[1,{}],\"c\":[null,{}]}",
+                   "upsert key(id=1) after(id=1 a=mixed[1,\"x\"] b=mixed[1,{}] c=J[null,{}])");
+    helper_free(h);
+}
+
+static void test_arrays_as_documents_have_members_by_position(void **state)
+{
+    (void)state;
+    struct helper *h = helper_encoding(MR_ARRAY_DOCUMENT);
+    assert_decodes(h, T, "{\"id\":1}", "{\"id\":1,\"a\":[1,\"x\",{\"k\":true},[2],[]]}",
+                   "upsert key(id=1) after(id=1 a._0=1 a._1='x' a._2.k=true a._3._0=2)");
+    helper_free(h);
+}
+
+#define ROW(items)                                                                                                     \
+    "{\"schema\":{\"type\":\"struct\",\"name\":\"pre.shop.t.Value\",\"fields\":[{\"type\":\"int32\",\"field\":\"id\"},{\"type\":"  \
+    "\"array\",\"optional\":true,\"field\":\"a\",\"items\":" items "}]},\"payload\":{\"id\":1,\"a\":"
+
+static void test_arrays_of_a_schema_have_its_type(void **state)
+{
+    (void)state;
+    struct helper *h = helper_encoding(MR_ARRAY_ARRAY);
+    struct mr_type type = mr_type_array_of(MR_TYPE(MR_T_DATE));
+    char text[32];
+
+    assert_string_equal(mr_type_text(type, text), "date[]");
+    assert_decodes(h, T, "{\"id\":1}", ROW("{\"type\":\"int32\",\"optional\":true}") "[1,null]}}", "upsert shop.t key(id=1) after(id=1:int32! a=[1,null]:int32[]!)");
+    assert_decodes(h, T, "{\"id\":1}", ROW("{\"type\":\"int32\",\"name\":\"io.debezium.time.Date\"}") "[1]}}", "upsert shop.t key(id=1) after(id=1:int32! a=[1]:date[]!)");
+    assert_decodes(h, T, "{\"id\":1}", ROW("{\"type\":\"string\"}") "null}}", "upsert shop.t key(id=1) after(id=1:int32! a=null:text[]!)");
+    assert_decodes(h, T, "{\"id\":1}", ROW("{\"type\":\"string\"}") "[]}}", "upsert shop.t key(id=1) after(id=1:int32! a=[]:text[]!)");
+    assert_decodes(h, T, "{\"id\":1}", ROW("{\"type\":\"struct\",\"fields\":[]}") "[{}]}}", "upsert shop.t key(id=1) after(id=1:int32! a=J[{}]:json!)");
+    helper_free(h);
+}
+
 static void test_deleted_flag_as_text_or_boolean_in_any_case(void **state)
 {
     (void)state;
@@ -169,6 +218,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_row_is_an_upsert_with_its_documents_flattened),
+        cmocka_unit_test(test_arrays_without_schema_are_of_what_json_shows),
+        cmocka_unit_test(test_arrays_as_documents_have_members_by_position),
+        cmocka_unit_test(test_arrays_of_a_schema_have_its_type),
         cmocka_unit_test(test_deleted_flag_as_text_or_boolean_in_any_case),
         cmocka_unit_test(test_all_four_shapes_of_null_delete_by_key),
         cmocka_unit_test(test_keys_that_are_null_empty_or_scalar),

@@ -1,6 +1,8 @@
 /* unwrap.add.fields: the grammar, where each item is read, and what it is called. */
 #include "decode_helper.h"
 
+#include <millrace/base/log.h>
+
 #define T "pre.shop.t"
 #define EVENT                                                                                                        \
     "{\"before\":null,\"after\":{\"id\":1,\"__op\":\"mine\"},"                                                        \
@@ -181,5 +183,6 @@ int main(void)
         cmocka_unit_test(test_added_columns_keep_their_names_where_fields_are_adjusted),
         cmocka_unit_test(test_mongodb_rows_get_them_too),
     };
+    mr_log_setup(MR_LOG_ERROR, MR_LOG_LOGFMT, false);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

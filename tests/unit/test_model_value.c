@@ -128,6 +128,11 @@ static void test_a_number_of_too_many_digits_has_open_digits(void **state)
 
 /* ---- Every tag in every kind ---- */
 
+static const struct mr_value one_int = {.tag = MR_V_INT, .i = 7}, one_null = {.tag = MR_V_NULL};
+static const struct mr_array int_array = {.items = &one_int, .count = 1, .json = {"[7]", 3}, .type = {.kind = MR_T_ARRAY, .element = MR_T_INT64}};
+static const struct mr_array null_array = {.items = &one_null, .count = 1, .json = {"[null]", 6}, .type = {.kind = MR_T_ARRAY}};
+static const struct mr_array mixed_array = {.json = {"[1,\"a\"]", 7}, .is_mixed = true};
+
 /* What becomes of it: C conflict, R out of range, V bad value, = the same value, T and J its text and JSON, otherwise the
  * text of the result in the kind's own tag. One column per kind from NONE to JSON. */
 struct pair_row {
@@ -139,49 +144,55 @@ struct pair_row {
 static const struct pair_row pairs[] = {
     /*            none bool i16  i32  i64  dec  f32  f64  text bytes date time dur  ts   tstz uuid bits json */
     {"absent", {.tag = MR_V_ABSENT},
-     {"=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "="}},
+     {"=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "="}},
     {"unavailable", {.tag = MR_V_UNAVAILABLE},
-     {"=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "="}},
+     {"=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "="}},
     {"null", {.tag = MR_V_NULL},
-     {"=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "="}},
+     {"=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "=", "="}},
     {"bool", {.tag = MR_V_BOOL, .i = 1},
-     {"C", "=", "C", "C", "C", "C", "C", "C", "T", "C", "C", "C", "C", "C", "C", "C", "C", "J"}},
+     {"C", "=", "C", "C", "C", "C", "C", "C", "T", "C", "C", "C", "C", "C", "C", "C", "C", "J", "C"}},
     {"int", {.tag = MR_V_INT, .i = 70000},
-     {"C", "C", "R", "=", "=", "70000", "70000", "70000", "T", "C", "C", "C", "C", "C", "C", "C", "C", "J"}},
+     {"C", "C", "R", "=", "=", "70000", "70000", "70000", "T", "C", "C", "C", "C", "C", "C", "C", "C", "J", "C"}},
     {"number", {.tag = MR_V_NUMBER, .len = 4, .ptr = "1.50"},
-     {"C", "C", "C", "C", "C", "=", "1.5", "1.5", "T", "C", "C", "C", "C", "C", "C", "C", "C", "J"}},
+     {"C", "C", "C", "C", "C", "=", "1.5", "1.5", "T", "C", "C", "C", "C", "C", "C", "C", "C", "J", "C"}},
     {"whole", {.tag = MR_V_NUMBER, .len = 3, .ptr = "4e4"},
-     {"C", "C", "R", "40000", "40000", "40000", "40000", "40000", "T", "C", "C", "C", "C", "C", "C", "C", "C", "J"}},
+     {"C", "C", "R", "40000", "40000", "40000", "40000", "40000", "T", "C", "C", "C", "C", "C", "C", "C", "C", "J", "C"}},
     {"float", {.tag = MR_V_FLOAT, .f = -2.5},
-     {"C", "C", "C", "C", "C", "-2.5", "=", "=", "T", "C", "C", "C", "C", "C", "C", "C", "C", "J"}},
+     {"C", "C", "C", "C", "C", "-2.5", "=", "=", "T", "C", "C", "C", "C", "C", "C", "C", "C", "J", "C"}},
     {"whole float", {.tag = MR_V_FLOAT, .f = 3e9},
-     {"C", "C", "R", "R", "3000000000", "3000000000", "=", "=", "T", "C", "C", "C", "C", "C", "C", "C", "C", "J"}},
+     {"C", "C", "R", "R", "3000000000", "3000000000", "=", "=", "T", "C", "C", "C", "C", "C", "C", "C", "C", "J", "C"}},
     {"text", {.tag = MR_V_TEXT, .len = 1, .ptr = "1"},
-     {"C", "C", "C", "C", "C", "C", "C", "C", "=", "C", "C", "C", "C", "C", "C", "C", "C", "J"}},
+     {"C", "C", "C", "C", "C", "C", "C", "C", "=", "C", "C", "C", "C", "C", "C", "C", "C", "J", "C"}},
     {"bytes", {.tag = MR_V_BYTES, .len = 2, .ptr = "\xFF"},
-     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "=", "C", "C", "C", "C", "C", "C", "C", "J"}},
+     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "=", "C", "C", "C", "C", "C", "C", "C", "J", "C"}},
     {"date", {.tag = MR_V_DATE, .i = 1},
-     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "=", "C", "C", "C", "C", "C", "C", "J"}},
+     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "=", "C", "C", "C", "C", "C", "C", "J", "C"}},
     {"time", {.tag = MR_V_TIME, .i = 1},
-     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "=", "00:00:00.000001", "C", "C", "C", "C", "J"}},
+     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "=", "00:00:00.000001", "C", "C", "C", "C", "J", "C"}},
     {"duration", {.tag = MR_V_DURATION, .i = -1},
-     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "R", "=", "C", "C", "C", "C", "J"}},
+     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "R", "=", "C", "C", "C", "C", "J", "C"}},
     {"short duration", {.tag = MR_V_DURATION, .i = MR_US_PER_DAY},
-     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "24:00:00", "=", "C", "C", "C", "C", "J"}},
+     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "24:00:00", "=", "C", "C", "C", "C", "J", "C"}},
     {"timestamp", {.tag = MR_V_TIMESTAMP, .i = 1},
-     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "C", "C", "=", "C", "C", "C", "J"}},
+     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "C", "C", "=", "C", "C", "C", "J", "C"}},
     {"timestamptz", {.tag = MR_V_TIMESTAMPTZ, .i = 1},
-     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "C", "C", "C", "=", "C", "C", "J"}},
+     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "C", "C", "C", "=", "C", "C", "J", "C"}},
     {"uuid", {.tag = MR_V_UUID, .len = 16, .ptr = uuid_bytes},
-     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "C", "C", "C", "C", "=", "C", "J"}},
+     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "C", "C", "C", "C", "=", "C", "J", "C"}},
     {"bits", {.tag = MR_V_BITS, .len = 3, .ptr = "101"},
-     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "C", "C", "C", "C", "C", "=", "J"}},
+     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "C", "C", "C", "C", "C", "=", "J", "C"}},
     {"json", {.tag = MR_V_JSON, .len = 7, .ptr = "{\"a\":1}"},
-     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "C", "C", "C", "C", "C", "C", "="}},
+     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "C", "C", "C", "C", "C", "C", "=", "C"}},
+    {"array", {.tag = MR_V_ARRAY, .len = 3, .ptr = (const char *)&int_array},
+     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "C", "C", "C", "C", "C", "C", "J", "C"}},
+    {"array of nulls", {.tag = MR_V_ARRAY, .len = 6, .ptr = (const char *)&null_array},
+     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "C", "C", "C", "C", "C", "C", "J", "="}},
+    {"mixed array", {.tag = MR_V_ARRAY, .len = 7, .ptr = (const char *)&mixed_array},
+     {"C", "C", "C", "C", "C", "C", "C", "C", "T", "C", "C", "C", "C", "C", "C", "C", "C", "J", "C"}},
     {"bad", {.tag = MR_V_INVALID, .aux = MR_INVALID_BAD_VALUE, .len = 3, .ptr = "why"},
-     {"V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V"}},
+     {"V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V", "V"}},
     {"beyond", {.tag = MR_V_INVALID, .aux = MR_INVALID_RANGE, .len = 3, .ptr = "why"},
-     {"R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R"}},
+     {"R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R", "R"}},
 };
 
 static struct mr_type column_of(int kind)
@@ -230,7 +241,7 @@ static void test_every_tag_goes_into_every_kind_or_says_why_not(void **state)
         for (int kind = 0; kind < MR_TYPE_KINDS; kind++)
             check_pair(&pairs[i], kind, *state);
     }
-    assert_int_equal(seen, (1u << (MR_V_INVALID + 1)) - 1); /* no tag is missing */
+    assert_int_equal(seen, (1u << (MR_V_ARRAY + 1)) - 1); /* no tag is missing */
 }
 
 static void test_coercing_twice_changes_nothing_more(void **state)

@@ -598,7 +598,7 @@ static const struct {
     {"1243", MR_E_SCHEMA, "no_statement"}, {"1265", MR_E_SCHEMA, "wrong_type"}, {"1347", MR_E_SCHEMA, "wrong_object"},
     {"1366", MR_E_SCHEMA, "wrong_type"}, {"1406", MR_E_SCHEMA, "out_of_range"}, {"3105", MR_E_SCHEMA, "generated"},
     {"1906", MR_E_SCHEMA, "generated"}, {"1049", MR_E_SCHEMA, "no_database"}, {"1059", MR_E_CONFIG, "name_too_long"},
-    {"1068", MR_E_CONFIG, "wrong_key"}, {"1070", MR_E_CONFIG, "wrong_key"}, {"1102", MR_E_CONFIG, "wrong_name"},
+    {"1068", MR_E_CONFIG, "wrong_key"}, {"1070", MR_E_DATA, "too_large"}, {"1102", MR_E_CONFIG, "wrong_name"},
     {"1103", MR_E_CONFIG, "wrong_name"}, {"1115", MR_E_CONFIG, "no_utf8mb4"}, {"1166", MR_E_CONFIG, "wrong_name"},
     {"1251", MR_E_CONFIG, "authentication"}, {"1273", MR_E_CONFIG, "no_collation"}, {"1286", MR_E_CONFIG, "no_innodb"},
     {"1665", MR_E_CONFIG, "binlog_format"}, {"3750", MR_E_CONFIG, "key_required"},

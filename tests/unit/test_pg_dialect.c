@@ -64,6 +64,10 @@ static void test_every_type_has_a_column_that_holds_it(void **state)
     assert_column_type(MR_TYPE_BITS(5), "bit(5)", "bit varying(8)");
     assert_column_type(MR_TYPE_BITS(0), "bit varying", "bit varying");
     assert_column_type(MR_TYPE(MR_T_JSON), "jsonb", "json");
+    assert_column_type(mr_type_array_of(MR_TYPE(MR_T_INT64)), "bigint[]", "bigint[]");
+    assert_column_type(mr_type_array_of(MR_TYPE_DECIMAL(10, 2)), "numeric(10,2)[]", "numeric[]");
+    assert_column_type(mr_type_array_of(MR_TYPE(MR_T_NONE)), "text[]", "text[]");
+    assert_column_type(mr_type_array_of(MR_TYPE(MR_T_NONE)), "text[]", "bigint[]");
 }
 
 static void test_narrow_columns_do_not_hold_what_they_would_change(void **state)
@@ -81,6 +85,11 @@ static void test_narrow_columns_do_not_hold_what_they_would_change(void **state)
     assert_false(D.native_holds(MR_STR("bit(4)"), MR_TYPE_BITS(5)));
     assert_false(D.native_holds(MR_STR("bit varying(4)"), MR_TYPE_BITS(0)));
     assert_false(D.native_holds(MR_STR("text[]"), MR_TYPE(MR_T_TEXT)));
+    assert_false(D.native_holds(MR_STR("text[]"), mr_type_array_of(MR_TYPE(MR_T_INT64))));
+    assert_false(D.native_holds(MR_STR("integer[]"), mr_type_array_of(MR_TYPE(MR_T_INT64))));
+    assert_false(D.native_holds(MR_STR("character varying(9)[]"), mr_type_array_of(MR_TYPE(MR_T_TEXT))));
+    assert_false(D.native_holds(MR_STR("integer"), mr_type_array_of(MR_TYPE(MR_T_INT32))));
+    assert_false(D.native_holds(MR_STR("integer[]"), MR_TYPE(MR_T_INT32)));
     assert_false(D.native_holds(MR_STR("mood"), MR_TYPE(MR_T_TEXT)));
     assert_false(D.native_holds(MR_STR(""), MR_TYPE(MR_T_TEXT)));
     assert_false(D.native_holds(MR_STR("numeric(10,2"), MR_TYPE(MR_T_INT16)));
@@ -107,7 +116,15 @@ static void test_catalog_types_are_read_back(void **state)
     assert_reads("bit(5)", MR_TYPE_BITS(5));
     assert_reads("bit varying(5)", MR_TYPE_BITS(0));
     assert_reads("json", MR_TYPE(MR_T_JSON));
-    assert_reads("integer[]", MR_TYPE(MR_T_NONE));
+    assert_reads("integer[]", mr_type_array_of(MR_TYPE(MR_T_INT32)));
+    assert_reads("numeric(10,2)[]", mr_type_array_of(MR_TYPE_DECIMAL(10, 2)));
+    assert_reads("numeric[]", mr_type_array_of(MR_TYPE_DECIMAL_OPEN));
+    assert_reads("bit(5)[]", mr_type_array_of(MR_TYPE_BITS(5)));
+    assert_reads("timestamp with time zone[]", mr_type_array_of(MR_TYPE(MR_T_TIMESTAMPTZ)));
+    assert_reads("character varying(9)[]", mr_type_array_of(MR_TYPE(MR_T_TEXT)));
+    assert_reads("jsonb[]", MR_TYPE(MR_T_NONE));
+    assert_reads("mood[]", MR_TYPE(MR_T_NONE));
+    assert_reads("[]", MR_TYPE(MR_T_NONE));
     assert_reads("interval year to month", MR_TYPE(MR_T_NONE));
     assert_reads("time with time zone", MR_TYPE(MR_T_NONE));
     assert_reads("money", MR_TYPE(MR_T_NONE));

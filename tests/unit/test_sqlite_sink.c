@@ -311,6 +311,25 @@ static void test_replay_reports_rows_that_were_there(void **state)
     mr_table_unref(tbl);
 }
 
+static void test_a_moved_row_keeps_its_columns_and_replaces_what_is_in_its_way(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = keyed();
+    APPLY(sink, tbl, false, ROW(MR_ROW_UPSERT, int_value(1), int_value(10), text_value("one")),
+          ROW(MR_ROW_UPSERT, int_value(2), int_value(20), text_value("two")));
+    struct mr_row free_key = ROW(MR_ROW_MOVE, int_value(3), absent_value(), absent_value());
+    free_key.match = CELLS(int_value(2), absent_value(), absent_value());
+    struct mr_row taken = ROW(MR_ROW_MOVE, int_value(3), absent_value(), absent_value());
+    taken.match = CELLS(int_value(1), absent_value(), absent_value());
+    struct mr_row none = ROW(MR_ROW_MOVE, int_value(3), absent_value(), absent_value());
+    none.match = CELLS(int_value(9), absent_value(), absent_value());
+    APPLY(sink, tbl, true, free_key, none);
+    assert_table(sink, "", "t", "id|a|b\n1|10|one\n3|20|two\n");
+    APPLY(sink, tbl, true, taken);
+    assert_table(sink, "", "t", "id|a|b\n3|10|one\n");
+    mr_table_unref(tbl);
+}
+
 static void test_rows_without_a_key_change_one_matching_row(void **state)
 {
     (void)state;
@@ -778,6 +797,7 @@ int main(void)
         TEST(test_a_partial_update_keeps_the_other_columns_and_inserts_null),
         TEST(test_a_null_in_the_key_is_refused),
         TEST(test_replay_reports_rows_that_were_there),
+        TEST(test_a_moved_row_keeps_its_columns_and_replaces_what_is_in_its_way),
         TEST(test_rows_without_a_key_change_one_matching_row),
         TEST(test_matching_works_where_columns_are_named_like_the_rowid),
         TEST(test_truncate_comes_before_the_rows),

@@ -82,7 +82,9 @@ const char *mr_status_name(enum mr_status status);
 #define MR_CODE_BAD_LINE "bad_line"             /* a file's line that is no record */
 #define MR_CODE_BAD_VALUE "bad_value"           /* a value that contradicts its declared type */
 #define MR_CODE_BAD_IMAGE "bad_image"           /* envelope parts that do not fit together */
+#define MR_CODE_NO_TYPE "no_type"               /* a value that cannot be read without its column's type, and nobody tells it */
 #define MR_CODE_TYPE_CONFLICT "type_conflict"   /* does not join with the column's type */
+#define MR_CODE_MIXED_ARRAY "mixed_array"       /* elements without a type in common, where arrays are of one type */
 #define MR_CODE_OUT_OF_RANGE "out_of_range"     /* the target's type cannot hold it */
 #define MR_CODE_TEXT_INVALID "text_invalid"     /* NUL, lone surrogate, ill-formed UTF-8 */
 #define MR_CODE_NO_KEY "no_key"                 /* a keyed table, and the event brings no key */
@@ -106,6 +108,12 @@ const char *mr_status_name(enum mr_status status);
 #define MR_CODE_UNSUPPORTED_SCHEMA "unsupported_schema" /* one that says that the data is encrypted */
 #define MR_CODE_SCHEMA_TYPE "schema_type_mismatch" /* the id is of another kind of schema than the format says */
 #define MR_CODE_UNKNOWN_SCHEMA "unknown_schema_id"
+#define MR_CODE_BAD_LENGTH "bad_length"         /* another number of bytes than its type takes */
+#define MR_CODE_BAD_CSV "bad_csv"               /* no CSV record */
+#define MR_CODE_COLUMN_COUNT "column_count"     /* another number of fields than columns are declared */
+#define MR_CODE_MAP_IN_KEY "map_in_key"         /* a map in a key: equal ones may be written differently */
+#define MR_CODE_NULL_KEY_COLUMN "null_key_column"
+#define MR_CODE_KEY_CONFLICT "key_value_conflict" /* a column differs between key and value */
 #define MR_CODE_NAME_COLLISION "name_collision"
 #define MR_CODE_CONSTRAINT "constraint"         /* the target's own constraint refused the row */
 #define MR_CODE_REFUSED "refused"               /* any other data refusal of the target */

@@ -50,8 +50,25 @@ enum mr_zero_date { MR_ZERO_DATE_NULL, MR_ZERO_DATE_ERROR };
 enum mr_name_case { MR_CASE_PRESERVE, MR_CASE_LOWER, MR_CASE_UPPER };
 enum mr_canal_image { MR_CANAL_STANDARD, MR_CANAL_DTS_LEGACY };
 enum mr_canal_enum { MR_CANAL_INDEX, MR_CANAL_LABEL };
+enum mr_dts_fraction { MR_DTS_FRACTION_AUTO, MR_DTS_FRACTION_MICRO, MR_DTS_FRACTION_NANO, MR_DTS_FRACTION_MILLI };
 enum mr_canal_sqltype { MR_CANAL_JDBC, MR_CANAL_DTS };
-enum mr_array_encoding { MR_ARRAY_JSON, MR_ARRAY_TABLE };
+enum mr_array_encoding {
+    MR_ARRAY_JSON,     /* one JSON column */
+    MR_ARRAY_ARRAY,    /* of one scalar type: the target's own array; else JSON */
+    MR_ARRAY_DOCUMENT, /* a document with the members _0, _1, … */
+    MR_ARRAY_TABLE,    /* rows of a table of its own */
+};
+/* Debezium's options of the same names, as far as they show in values that come without a schema. */
+enum mr_decimal_mode { MR_DECIMAL_PRECISE, MR_DECIMAL_STRING, MR_DECIMAL_DOUBLE };
+enum mr_time_mode {
+    MR_TIME_ADAPTIVE_US, /* adaptive_time_microseconds */
+    MR_TIME_ADAPTIVE,
+    MR_TIME_MICROSECONDS,
+    MR_TIME_NANOSECONDS,
+    MR_TIME_CONNECT,
+    MR_TIME_BY_FORM, /* isostring, structured: the value itself tells */
+};
+enum mr_binary_mode { MR_BINARY_BASE64, MR_BINARY_BASE64_URL, MR_BINARY_HEX };
 /* unwrap.delete.tombstone.handling.mode, and the older unwrap.delete.handling.mode. */
 enum mr_delete_handling { MR_DELETES_DROP, MR_DELETES_TOMBSTONE, MR_DELETES_REWRITE, MR_DELETES_REWRITE_WITH_TOMBSTONE };
 enum mr_start { MR_START_EARLIEST, MR_START_LATEST, MR_START_TIME };
@@ -71,6 +88,7 @@ struct mr_table_rule {
 struct mr_column_rule {
     char *name;
     struct mr_type type;   /* types.columns */
+    uint8_t digits;        /* of the type as written: timestamp(6); 0 = none */
     uint32_t fixed_bytes;  /* of binary(n); else 0 */
     enum mr_policy policy; /* types.policies */
 };
@@ -80,6 +98,9 @@ struct mr_registry_config {
     char *url; /* base URLs, with commas between them; "" = there is no registry */
     char *basic_source, *basic_user_info;
     char *bearer_source, *bearer_token;
+    char *oauth_url, *oauth_client_id, *oauth_client_secret, *oauth_scope;
+    uint32_t oauth_buffer_s;
+    char *logical_cluster, *identity_pool; /* headers of Confluent Cloud */
     char *ca_location, *certificate_location, *key_location, *key_password;
     bool verify;
     char *endpoint_algorithm; /* "https", or "none": the certificate's name does not count */
@@ -113,6 +134,7 @@ struct mr_config {
 
     char *format; /* "auto", a decoder's name, or an encoding's, which then holds for key and value */
     char *key_format, *value_format; /* "" = as `format` says */
+    char *default_key_format;        /* of keys with declared columns whose format nobody names */
     bool avro_fail_on_trailing, json_schema_formats;
     char *key_columns, *value_columns; /* declared: "id BIGINT, name STRING"; "" = none */
     char *key_column_name;             /* of a key without names */
@@ -146,6 +168,12 @@ struct mr_config {
     bool tombstones_remove;            /* a tombstone removes the row even under `delete: soft` */
     char *unavailable_placeholder; /* "__debezium_unavailable_value" */
 
+    /* debezium: rows without schemas */
+    char *debezium_schema_topic;   /* "auto", "none", or a name in which {prefix} is the connector's */
+    int64_t debezium_schema_wait_ms;
+    enum mr_decimal_mode debezium_decimal;
+    enum mr_time_mode debezium_time;
+    enum mr_binary_mode debezium_binary;
     /* what the messages of some producers do not say */
     char *source_time_zone;        /* of texts that denote an instant without a zone: a name, or an offset */
     enum mr_zero_date zero_date;   /* 0000-00-00 and its like */
@@ -155,6 +183,9 @@ struct mr_config {
     enum mr_canal_enum canal_enum;
     enum mr_canal_sqltype canal_sqltype;
     bool maxwell_missing_is_null;
+    enum mr_dts_fraction dts_fraction; /* unit of the member called millis */
+    bool dts_logical_names;
+    char *event_table;             /* of Prostore's status events */
 
     /* limits on messages */
     uint32_t max_depth;        /* nesting of JSON */
@@ -213,6 +244,9 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
 /* Type (kind MR_T_NONE if not set) and policy (UNSET if not set) for a path of a table. */
 void mr_config_column(const struct mr_config *cfg, struct mr_str database, struct mr_str table,
                       struct mr_str path, struct mr_type *type, enum mr_policy *policy);
+/* The type that types.columns gives to the path (kind MR_T_NONE if none), and the digits behind its name (timestamp(6); 0 = none). */
+void mr_config_column_type(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path,
+                           struct mr_type *type, unsigned *digits);
 /* n where the path's type is set as binary(n), else 0. */
 uint32_t mr_config_fixed_bytes(const struct mr_config *cfg, struct mr_str database, struct mr_str table, struct mr_str path);
 /* The rules for tables and columns that none has been looked up by so far, as their keys are written ("tables.shop.orders"): misspelt, or meant for

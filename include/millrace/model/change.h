@@ -1,4 +1,4 @@
-/* What a decoder makes of a record: one change of one row (or table). Lives in the batch's arena and is
+/* What a decoder makes of a record: one change of one row (or table). The engine keeps it in the batch's arena, and it is
  * const after the decoder has emitted it. */
 #ifndef MILLRACE_MODEL_CHANGE_H
 #define MILLRACE_MODEL_CHANGE_H
@@ -99,6 +99,8 @@ struct mr_change {
     bool is_new;                  /* UPSERT: the producer says that the row is new (c, r): a hint for bulk */
     bool is_tombstone;            /* DELETE: a null value, not a delete event */
     bool is_deleted_row;          /* DELETE: a rewritten row with __deleted true; `after` holds that row */
+    bool has_positions;           /* UPSERT partial: segments of digits in `after` and `removed` may be positions in arrays, and an INT as a removed
+                                     value is the size that an array has been cut to; the engine finds out (positions.h) */
     bool is_whole_before;         /* DELETE: `before` is the whole row; what it lacks was NULL */
     struct mr_fields key;         /* key members as columns */
     struct mr_fields before;      /* the row before, where the event tells; else count 0 */
@@ -122,6 +124,7 @@ struct mr_change {
                                      it says of `relation` is meant */
     enum mr_statement_kind statement_kind; /* SCHEMA_CHANGE: what it does to `relation` */
     struct mr_relation new_relation; /* SCHEMA_CHANGE, RENAME: the table's name from now on */
+    struct mr_str lost;           /* CONTROL: the text of an earlier half of an update whose other half will not come: a dead letter */
     struct mr_str tx_id;          /* the source's transaction, "" where the producer does not tell; equal for neighbours of one */
     bool tx_last;                 /* this change ends its transaction */
     int64_t source_us;            /* time of the change at the source, INT64_MIN unknown */

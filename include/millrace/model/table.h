@@ -57,6 +57,8 @@ enum mr_row_kind {
     MR_ROW_APPEND,       /* no key: insert */
     MR_ROW_UPDATE_MATCH, /* no key: one row equal to `match` (NULL-safe) gets `cells`; none: insert */
     MR_ROW_DELETE_MATCH, /* no key: one row equal to `match` (NULL-safe) goes; none: nothing */
+    MR_ROW_MOVE,         /* keyed: the row whose key is that of `match` gets the key of `cells`, and takes the place of a row that has it
+                            already; none: nothing. Only key cells are set in both */
     MR_ROW_INSERT_ONLY,  /* keyed: insert; an existing row stays and is reported in `was_there` (replay) */
     MR_ROW_DELETE_RANGE, /* keyed: rows whose key begins with the key cells that are set, but for the last of those: that column lies between its
                             cell (inclusive) and its cell of `match` (exclusive). A batch with such rows holds no others */

@@ -26,8 +26,9 @@ enum mr_type_kind {
     MR_T_UUID,
     MR_T_BITS,
     MR_T_JSON,
+    MR_T_ARRAY, /* of scalars: `element` says of which */
 };
-#define MR_TYPE_KINDS (MR_T_JSON + 1)
+#define MR_TYPE_KINDS (MR_T_ARRAY + 1)
 
 /* Who says so. Only MR_SCHEMA speaks for the column; the others speak for one value. */
 enum mr_type_origin {
@@ -37,8 +38,10 @@ enum mr_type_origin {
 };
 
 struct mr_type {
-    uint8_t kind;       /* enum mr_type_kind */
-    uint8_t origin;     /* enum mr_type_origin; not compared by mr_type_eq */
+    uint8_t kind;   /* enum mr_type_kind */
+    uint8_t origin; /* enum mr_type_origin; not compared by mr_type_eq */
+    uint8_t
+        element; /* ARRAY: kind of its elements, NONE = none seen but nulls; else 0. open, precision and scale are theirs */
     bool open;          /* DECIMAL: digits open; precision and scale are then 0 */
     bool not_null;      /* declared NOT NULL: information only */
     uint16_t precision; /* DECIMAL: all digits; BITS: length, 0 = varying */
@@ -50,9 +53,12 @@ struct mr_type {
 #define MR_TYPE_DECIMAL_OPEN ((struct mr_type){.kind = MR_T_DECIMAL, .open = true})
 #define MR_TYPE_BITS(n) ((struct mr_type){.kind = MR_T_BITS, .precision = (n)})
 
+/* The type of an array of such elements (no JSON, no arrays), and of the elements of such an array. The origin stays. */
+struct mr_type mr_type_array_of(struct mr_type element);
+struct mr_type mr_type_element(struct mr_type array);
 /* Same kind and same digits; origin and not_null do not count. */
 bool mr_type_eq(struct mr_type a, struct mr_type b);
-/* "int64", "decimal(18,2)", "decimal", "bits(5)", "timestamptz", … as in the configuration and reports. */
+/* "int64", "decimal(18,2)", "decimal", "bits(5)", "timestamptz", "int64[]", … as in the configuration and reports. */
 void mr_type_format(struct mr_type type, struct mr_buf *out);
 const char *mr_type_text(struct mr_type type, char out[32]); /* the same into a small buffer; returns out */
 /* Reads what mr_type_format writes, plus the usual aliases (int, integer, bigint, smallint, numeric(p,s), double,

@@ -26,6 +26,7 @@ enum mr_tag {
     MR_V_BITS,        /* ptr: len digits '0' and '1', most significant first */
     MR_V_JSON,        /* ptr: one well-formed JSON text; flags as TEXT, of the strings inside after unescaping */
     MR_V_INVALID,     /* a value that cannot be represented: ptr = reason, aux = enum mr_invalid. A misfit for its policy */
+    MR_V_ARRAY,       /* ptr: struct mr_array, len: bytes of its JSON; flags as JSON */
 };
 
 /* Why a value is MR_V_INVALID. */
@@ -44,6 +45,15 @@ struct mr_value {
         double f;
         const char *ptr;
     };
+};
+
+/* An array as it arrived. Its JSON is what columns that are no arrays get. */
+struct mr_array {
+    const struct mr_value *items; /* scalars and NULL; none where is_mixed */
+    uint32_t count;
+    struct mr_str json;           /* the source's own rendering: one well-formed JSON text */
+    struct mr_type type;          /* ARRAY of what the elements have in common; NONE where is_mixed */
+    bool is_mixed;                /* the elements have nothing in common: a misfit for the field's policy */
 };
 
 /* Text of more than 4 GiB − 1 is refused by the readers before it becomes a value. */
@@ -69,6 +79,20 @@ static inline struct mr_value mr_value_float(double f)
 {
     return (struct mr_value){.tag = MR_V_FLOAT, .f = f};
 }
+static inline const struct mr_array *mr_value_array(struct mr_value v)
+{
+    return (const struct mr_array *)(const void *)v.ptr;
+}
+/* `array` lives in the record's arena and stays. flags: MR_TEXT_… bits of all strings inside. */
+static inline struct mr_value mr_value_of_array(const struct mr_array *array, unsigned flags)
+{
+    return (struct mr_value){.tag = MR_V_ARRAY, .flags = (uint8_t)flags, .len = (uint32_t)array->json.len, .ptr = (const char *)array};
+}
+static inline struct mr_value mr_value_json_of_array(struct mr_value v)
+{
+    struct mr_str json = mr_value_array(v)->json;
+    return (struct mr_value){.tag = MR_V_JSON, .flags = v.flags, .len = (uint32_t)json.len, .ptr = json.ptr};
+}
 /* Tags with an integer payload: DATE, TIME, DURATION, TIMESTAMP, TIMESTAMPTZ. */
 static inline struct mr_value mr_value_time(enum mr_tag tag, int64_t i)
 {
@@ -85,17 +109,26 @@ static inline struct mr_value mr_value_text(struct mr_str s)
 }
 
 /* The type that the value alone shows: INT → int64, NUMBER whole → decimal(n,0), NUMBER with fraction or
- * exponent → decimal open, FLOAT → float64, TEXT → text, … NULL, ABSENT, UNAVAILABLE, INVALID → none. */
+ * exponent → decimal open, FLOAT → float64, TEXT → text, …, ARRAY → of what its elements have in common (mixed: json) NULL, ABSENT, UNAVAILABLE, INVALID → none. */
 struct mr_type mr_value_type(struct mr_value v);
 
 /* The one tag in which columns of a kind hold their values: BOOL→BOOL, INT*→INT, DECIMAL→NUMBER (plain
  * digits), FLOAT*→FLOAT, TEXT→TEXT, and so on by name. */
 enum mr_tag mr_type_tag(enum mr_type_kind kind);
 
+/* An array of these elements, which stay with the caller's arena as `json` does: of what they have in common by the kinds of the values alone (any
+ * integers int64, other numbers too: decimal; TIME and DURATION: duration; nulls fit everything), or mixed. Containers never have. */
+struct mr_value mr_array_of(const struct mr_value *items, uint32_t count, struct mr_str json, unsigned flags,
+                            enum mr_type_origin origin, struct mr_arena *ar);
+struct mr_value mr_array_mixed(struct mr_str json, unsigned flags, struct mr_arena *ar);
+/* A JSON value as an array whose elements `type` (an ARRAY) may take: numbers for floats become floats, all else is as JSON shows it. False if it is
+ * no array of scalars that have a type in common. */
+bool mr_array_of_json(struct mr_value v, struct mr_type type, struct mr_arena *ar, struct mr_value *out);
+
 /* Bring a value to its column type's tag, without loss:
  * whole NUMBER and FLOAT → INT; INT and FLOAT → NUMBER plain digits (also zero-padded to nothing: digits stay);
  * INT and NUMBER → FLOAT; TIME ↔ DURATION; anything → TEXT (canonical text below); anything → JSON (a scalar
- * becomes its JSON form); NULL, ABSENT, UNAVAILABLE pass. Everything else is DATA "type_conflict"; a number that does not
+ * becomes its JSON form); an ARRAY's elements as if each stood alone; NULL, ABSENT, UNAVAILABLE pass. Everything else is DATA "type_conflict"; a number that does not
  * fit its kind's range or digits is DATA "out_of_range". The result borrows from `v` or from `ar`. */
 enum mr_status mr_value_coerce(struct mr_value v, struct mr_type type, struct mr_arena *ar,
                                struct mr_value *out, struct mr_error *err) MR_MUST_CHECK;

@@ -60,6 +60,17 @@ static enum mr_status insert_only(struct plan *pl, uint32_t row)
     return found > 0 ? MR_OK : mr_my_run_row(&pl->run, MR_MY_INSERT, row, NULL, pl->err);
 }
 
+/* Under a new key. Where there is a row with that key already, it makes room: a statement that fails changes nothing here. */
+static enum mr_status move_row(struct plan *pl, uint32_t row)
+{
+    enum mr_status status = mr_my_run_row(&pl->run, MR_MY_UPDATE_MATCH, row, NULL, pl->err);
+    if (status != MR_E_DATA || strcmp(pl->err->native, "1062") != 0)
+        return status;
+    mr_error_clear(pl->err);
+    MR_TRY(mr_my_run_row(&pl->run, MR_MY_DELETE, row, NULL, pl->err));
+    return mr_my_run_row(&pl->run, MR_MY_UPDATE_MATCH, row, NULL, pl->err);
+}
+
 static enum mr_status apply_row(struct plan *pl, uint32_t row)
 {
     switch (row_of(pl, row)->kind) {
@@ -71,6 +82,8 @@ static enum mr_status apply_row(struct plan *pl, uint32_t row)
         return mr_my_run_row(&pl->run, MR_MY_INSERT, row, NULL, pl->err);
     case MR_ROW_UPDATE_MATCH:
         return update_or_insert(pl, row, MR_MY_UPDATE_MATCH);
+    case MR_ROW_MOVE:
+        return move_row(pl, row);
     case MR_ROW_DELETE_MATCH:
         return mr_my_run_row(&pl->run, MR_MY_DELETE_MATCH, row, NULL, pl->err);
     case MR_ROW_INSERT_ONLY:

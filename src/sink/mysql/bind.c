@@ -43,6 +43,35 @@ static enum mr_status check_length(const struct mr_my_column *to, const struct m
     return MR_OK;
 }
 
+/* The server takes another spelling of a member, by case or blanks, and keeps the member's own. What it would have to read quoted is left to it. */
+static bool is_member(const struct mr_my_column *to, struct mr_str text)
+{
+    struct mr_buf quoted = MR_BUF_INIT((size_t)1 << 17);
+
+    mr_buf_append_char(&quoted, '\'');
+    mr_buf_append_str(&quoted, text);
+    mr_buf_append_char(&quoted, '\'');
+    bool is_it = quoted.overflow || mr_str_find(text, '\'') >= 0 || mr_str_find(text, '\\') >= 0;
+    for (size_t i = 0; !is_it && i + quoted.len <= to->members.len; i++)
+        is_it = memcmp(to->members.ptr + i, quoted.data, quoted.len) == 0;
+    mr_buf_free(&quoted);
+    return is_it;
+}
+
+static enum mr_status check_members(const struct mr_my_column *to, const struct mr_column *col, struct mr_str text, struct mr_error *err)
+{
+    bool is_set = mr_str_starts(to->members, MR_STR("set"));
+
+    for (struct mr_str rest = text; rest.len > 0;) {
+        ptrdiff_t comma = is_set ? mr_str_find(rest, ',') : -1;
+        size_t len = comma >= 0 ? (size_t)comma : rest.len;
+        if (!is_member(to, mr_str_of(rest.ptr, len)))
+            return refuse(col, "it is none of the column's", err);
+        rest = comma >= 0 ? mr_str_of(rest.ptr + len + 1, rest.len - len - 1) : MR_STR("");
+    }
+    return MR_OK;
+}
+
 static enum mr_status canonical(const struct mr_column *col, struct mr_value v, bool as_json, struct mr_arena *ar, struct mr_str *out,
                                 struct mr_error *err)
 {
@@ -221,6 +250,8 @@ static enum mr_status bind_text(const struct mr_my_column *to, const struct mr_c
         out->text = mr_value_str(v);
     else
         MR_TRY(canonical(col, v, false, ar, &out->text, err));
+    if (to->nat.base == MR_MY_ENUM)
+        return check_members(to, col, out->text, err);
     return check_length(to, col, out->text, err);
 }
 

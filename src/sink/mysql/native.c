@@ -125,6 +125,7 @@ bool mr_my_is_bounded_key(struct mr_type type)
     case MR_T_TEXT:
     case MR_T_BYTES:
     case MR_T_JSON:
+    case MR_T_ARRAY:
         return true;
     case MR_T_BITS:
         return type.precision == 0 || type.precision > 64;

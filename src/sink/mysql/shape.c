@@ -47,6 +47,7 @@ static enum mr_my_store store_of(struct mr_type type, const struct mr_my_native 
     case MR_T_TIMESTAMPTZ:
     case MR_T_UUID:
     case MR_T_JSON:
+    case MR_T_ARRAY:
         break;
     }
     return MR_MY_STORE_TEXT;
@@ -70,6 +71,7 @@ static enum mr_status fill_column(struct mr_my_shape *shape, const struct mr_col
     out->ident = mr_arena_copy(shape->ar, mr_buf_str(&ident));
     mr_buf_free(&ident);
     out->nat = mr_my_native_parse(now->columns[found].native);
+    out->members = out->nat.base == MR_MY_ENUM ? mr_arena_copy(shape->ar, now->columns[found].native) : (struct mr_str){0};
     out->not_null = !now->columns[found].nullable;
     out->merges = now->columns[found].tell_apart.len > 0;
     out->store = store_of(col->type, &out->nat);

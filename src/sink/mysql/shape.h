@@ -20,6 +20,7 @@ enum mr_my_store {
 struct mr_my_column {
     struct mr_str ident; /* quoted name */
     struct mr_my_native nat;
+    struct mr_str members; /* of an ENUM or SET: 'a','b'; else empty */
     enum mr_my_store store;
     bool is_key;
     bool not_null;

@@ -187,6 +187,8 @@ static enum mr_pg_stmt_kind statement_of(enum mr_row_kind kind)
         return MR_PG_APPEND;
     case MR_ROW_UPDATE_MATCH:
         return MR_PG_UPDATE_MATCH;
+    case MR_ROW_MOVE:
+        return MR_PG_MOVE;
     case MR_ROW_DELETE_MATCH:
         return MR_PG_DELETE_MATCH;
     case MR_ROW_INSERT_ONLY:
@@ -212,6 +214,8 @@ static enum mr_status send_singles(struct mr_pg_plan *pl, enum single_pass pass,
         size_t row = pl->singles[i];
         if (!is_in_pass(pl, pass, row))
             continue;
+        if (pl->batch->rows[row].kind == MR_ROW_MOVE)
+            MR_TRY(mr_pg_pipe_row(pl->pg, MR_PG_MOVE_CLEAR, row, err));
         enum mr_pg_stmt_kind kind = pass == PASS_VACATE ? MR_PG_VACATE : statement_of(pl->batch->rows[row].kind);
         MR_TRY(mr_pg_pipe_row(pl->pg, kind, row, err));
     }

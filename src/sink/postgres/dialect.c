@@ -63,6 +63,13 @@ static const char *const plain_types[MR_TYPE_KINDS] = {
 
 void mr_pg_column_type(const struct mr_column *col, struct mr_buf *out)
 {
+    if (col->type.kind == MR_T_ARRAY) {
+        struct mr_column element = *col;
+        element.type = mr_type_element(col->type);
+        mr_pg_column_type(&element, out);
+        mr_buf_append_z(out, "[]");
+        return;
+    }
     if (col->type.kind == MR_T_DECIMAL)
         decimal_type(col->type, out);
     else if (col->type.kind == MR_T_BITS && col->type.precision)
@@ -73,11 +80,14 @@ void mr_pg_column_type(const struct mr_column *col, struct mr_buf *out)
         mr_buf_append_z(out, plain_types[col->type.kind]);
 }
 
-struct mr_type mr_pg_type_of_column(struct mr_str native)
+static struct mr_type type_of_native(struct mr_pg_native nat)
 {
-    struct mr_pg_native nat = mr_pg_native_parse(native);
     if (!nat.known)
         return MR_TYPE(MR_T_NONE);
+    if (mr_pg_is_array(nat.wire)) {
+        nat.wire = mr_pg_element_of(nat.wire);
+        return mr_type_array_of(type_of_native(nat));
+    }
 
     struct mr_type type = MR_TYPE(mr_pg_wire_info(nat.wire)->kind);
     if (nat.wire == MR_PG_NUMERIC && nat.arg_count == 0)
@@ -91,6 +101,11 @@ struct mr_type mr_pg_type_of_column(struct mr_str native)
         type.precision = bits <= UINT16_MAX ? (uint16_t)bits : 0;
     }
     return type;
+}
+
+struct mr_type mr_pg_type_of_column(struct mr_str native)
+{
+    return type_of_native(mr_pg_native_parse(native));
 }
 
 static bool numeric_holds(const struct mr_pg_native *nat, struct mr_type type)
@@ -114,11 +129,16 @@ static bool numeric_holds(const struct mr_pg_native *nat, struct mr_type type)
     return frac_digits <= scale && (int_digits > 0 ? int_digits : 0) <= nat->args[0] - scale;
 }
 
-bool mr_pg_native_holds(struct mr_str native, struct mr_type type)
+static bool native_holds(struct mr_pg_native nat, struct mr_type type)
 {
-    struct mr_pg_native nat = mr_pg_native_parse(native);
     if (!nat.known)
         return false;
+    if (mr_pg_is_array(nat.wire)) { /* one of texts is none of numbers: it could hold their texts, but nobody means that */
+        struct mr_type element = mr_type_element(type);
+        nat.wire = mr_pg_element_of(nat.wire);
+        bool is_meant = nat.wire != MR_PG_TEXT || element.kind == MR_T_TEXT;
+        return type.kind == MR_T_ARRAY && (element.kind == MR_T_NONE || (is_meant && native_holds(nat, element)));
+    }
 
     bool is_full = nat.arg_count == 0 || nat.args[0] >= 6; /* temporal types: microseconds */
     switch (nat.wire) {
@@ -165,6 +185,11 @@ bool mr_pg_native_holds(struct mr_str native, struct mr_type type)
     return false;
 }
 
+bool mr_pg_native_holds(struct mr_str native, struct mr_type type)
+{
+    return native_holds(mr_pg_native_parse(native), type);
+}
+
 static const char *const reserved_columns[] = {"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid", NULL};
 
 const struct mr_dialect mr_pg_dialect = {
@@ -173,6 +198,7 @@ const struct mr_dialect mr_pg_dialect = {
     .ident_case_folds = false,
     .has_schemas = true,
     .max_columns = 1600,
+    .has_arrays = true,
     .quote_ident = mr_pg_quote_ident,
     .quote_table = mr_pg_quote_table,
     .column_type = mr_pg_column_type,

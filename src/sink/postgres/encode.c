@@ -7,9 +7,9 @@
 #include <millrace/base/decimal.h>
 #include <millrace/base/time.h>
 
-#include <float.h>
 #include <math.h>
 
+#define MR_PG_MAX_ARRAY 134217727 /* MaxArraySize: elements of an array */
 #define EPOCH_DAYS 10957 /* 2000-01-01 since 1970-01-01 */
 #define EPOCH_US (EPOCH_DAYS * MR_US_PER_DAY)
 
@@ -145,9 +145,9 @@ static enum mr_status encode_float(enum mr_pg_wire wire, struct mr_value v, stru
         mr_buf_append_u64be(out, bits);
         return MR_OK;
     }
-    if (isfinite(v.f) && fabs(v.f) > FLT_MAX)
+    float narrow = (float)v.f; /* the shortest text of the largest float lies above it, and rounds to it */
+    if (isfinite(v.f) && !isfinite(narrow))
         return out_of_range("a number beyond the range of real", err);
-    float narrow = (float)v.f;
     uint32_t bits;
     memcpy(&bits, &narrow, sizeof(bits));
     mr_buf_append_u32be(out, bits);
@@ -234,9 +234,35 @@ static enum mr_status encode_raw(struct mr_value v, enum mr_tag tag, struct mr_b
     return MR_OK;
 }
 
+/* One dimension from 1 on, or none at all for an empty array. */
+static enum mr_status encode_array(enum mr_pg_wire element, int server, struct mr_value v, struct mr_buf *out, struct mr_error *err)
+{
+    if (v.tag != MR_V_ARRAY || mr_value_array(v)->is_mixed)
+        return wrong_tag(v, err);
+    const struct mr_array *array = mr_value_array(v);
+    bool has_null = false;
+    for (uint32_t i = 0; i < array->count && !has_null; i++)
+        has_null = array->items[i].tag == MR_V_NULL;
+    if (array->count > MR_PG_MAX_ARRAY)
+        return out_of_range("an array of so many elements", err);
+
+    mr_buf_append_u32be(out, array->count > 0);
+    mr_buf_append_u32be(out, has_null);
+    mr_buf_append_u32be(out, mr_pg_wire_info(element)->oid);
+    if (array->count == 0)
+        return MR_OK;
+    mr_buf_append_u32be(out, array->count);
+    mr_buf_append_u32be(out, 1);
+    for (uint32_t i = 0; i < array->count; i++)
+        MR_TRY(mr_pg_encode_field(element, server, array->items[i], out, err));
+    return MR_OK;
+}
+
 enum mr_status mr_pg_encode(enum mr_pg_wire wire, int server, struct mr_value v, struct mr_buf *out,
                             struct mr_error *err)
 {
+    if (mr_pg_is_array(wire))
+        return encode_array(mr_pg_element_of(wire), server, v, out, err);
     switch (wire) {
     case MR_PG_BOOL:
         if (v.tag != MR_V_BOOL)

@@ -65,6 +65,16 @@ static bool is_infinite(struct mr_value v)
     return v.i == MR_TIME_INFINITY || v.i == MR_TIME_NEG_INFINITY;
 }
 
+/* Each element as if it stood alone. */
+static enum mr_status array_holds(struct mr_type type, struct mr_value v, struct mr_error *err)
+{
+    const struct mr_array *array = mr_value_array(v);
+
+    for (uint32_t i = 0; i < array->count; i++)
+        MR_TRY(mr_pg_holds(mr_type_element(type), false, array->items[i], err));
+    return MR_OK;
+}
+
 enum mr_status mr_pg_holds(struct mr_type type, bool is_key, struct mr_value v, struct mr_error *err)
 {
     switch ((enum mr_tag)v.tag) {
@@ -84,6 +94,9 @@ enum mr_status mr_pg_holds(struct mr_type type, bool is_key, struct mr_value v, 
         break;
     case MR_V_JSON:
         MR_TRY(text_holds(v, "a string of a JSON document", err));
+        break;
+    case MR_V_ARRAY:
+        MR_TRY(array_holds(type, v, err));
         break;
     case MR_V_BYTES:
         break;

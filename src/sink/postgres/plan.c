@@ -112,6 +112,15 @@ static void split_upserts(struct mr_pg_plan *pl, size_t count)
             pl->group_first[g] = UINT32_MAX; /* no statement for it */
 }
 
+/* Arrays of keys that are arrays would be one array of two dimensions. */
+static bool has_array_key(const struct mr_pg_shape *shape)
+{
+    for (size_t k = 0; k < shape->key_count; k++)
+        if (mr_pg_is_array(shape->columns[shape->key[k]].wire))
+            return true;
+    return false;
+}
+
 void mr_pg_sort_out(struct mr_pg_plan *pl)
 {
     const struct mr_table_batch *batch = pl->batch;
@@ -126,7 +135,7 @@ void mr_pg_sort_out(struct mr_pg_plan *pl)
     /* Rows that refer to one another must come in one statement. */
     size_t least = pl->shape->references_itself ? 2 : mr_pg_bulk_rows(pl->pg);
     bool bulk_upserts = may_bulk && upserts >= least && pl->pg->can_temp && pl->shape->column_count < 1600;
-    bool bulk_deletes = may_bulk && deletes >= least;
+    bool bulk_deletes = may_bulk && deletes >= least && !has_array_key(pl->shape);
 
     if (bulk_upserts)
         split_upserts(pl, upserts);

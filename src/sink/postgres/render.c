@@ -65,6 +65,8 @@ static const char *text_pattern(enum mr_type_kind from)
     case MR_T_BITS:
     case MR_T_JSON:
         return "$::text";
+    case MR_T_ARRAY: /* as JSON writes it */
+        return "to_jsonb($)::text";
     }
     return "$::text";
 }
@@ -86,7 +88,7 @@ static void using_json(enum mr_type_kind from, struct mr_str column, struct mr_b
         return;
     }
     mr_buf_append_z(out, "to_jsonb(");
-    append_pattern(is_number(from) || from == MR_T_BOOL ? "$" : text_pattern(from), column, out);
+    append_pattern(is_number(from) || from == MR_T_BOOL || from == MR_T_ARRAY ? "$" : text_pattern(from), column, out);
     mr_buf_append_char(out, ')');
 }
 
@@ -95,6 +97,12 @@ static void append_using(enum mr_type_kind from, const struct mr_column *col, st
 {
     enum mr_type_kind to = col->type.kind;
 
+    if (to == MR_T_ARRAY && from == MR_T_ARRAY) { /* through text: a float's direct cast to numeric rounds, and texts have no other way */
+        mr_buf_append_z(out, " USING ");
+        append_pattern("$::text[]::", col->name, out);
+        mr_pg_column_type(col, out);
+        return;
+    }
     if (from == to || (is_number(from) && is_number(to) && !is_float(from)))
         return;
     mr_buf_append_z(out, " USING ");
@@ -245,6 +253,8 @@ static bool alter_is_free(struct mr_type from, struct mr_type to)
         return false;
     if (from.kind == MR_T_DECIMAL)
         return decimal_is_free(from, to);
+    if (from.kind == MR_T_ARRAY)
+        return from.element == to.element && alter_is_free(mr_type_element(from), mr_type_element(to));
     if (from.kind == MR_T_BITS)
         return to.precision == 0 || from.precision == to.precision;
     return from.kind == MR_T_TEXT; /* varchar(n) to text; for the rest we do not know what is different */

@@ -61,6 +61,8 @@ static void choose_wire(const struct mr_column *col, struct mr_pg_column *out)
     out->wire = mr_pg_wire_of_type(col->type);
     if (!nat.known) {
         out->casts = true;
+    } else if (mr_pg_is_array(nat.wire)) { /* an array says what its elements are, and the server insists */
+        out->casts = nat.wire != out->wire || nat.is_alias;
     } else if (mr_type_tag(mr_pg_wire_info(nat.wire)->kind) == tag || nat.wire == MR_PG_TEXT ||
                nat.wire == MR_PG_JSON || nat.wire == MR_PG_JSONB) {
         out->wire = nat.wire; /* text and json take the canonical form of any value */

@@ -356,6 +356,23 @@ static void build_delete_match(struct builder *b)
     put_where_matched(b);
 }
 
+/* The row's own columns keep what they hold: only its key changes. */
+static void build_move(struct builder *b)
+{
+    put_update(b, true);
+    put_where_matched(b);
+}
+
+static void build_move_clear(struct builder *b)
+{
+    build_delete(b);
+    put(b, " AND EXISTS (SELECT FROM ");
+    put_target(b);
+    put(b, " AS m WHERE ");
+    put_match(b);
+    put(b, ")");
+}
+
 /* ---- Other unique indexes ---- */
 
 /* (a, b) IS DISTINCT FROM the row's, over the columns that an index may look at. False if the row sets none. */
@@ -444,6 +461,12 @@ bool mr_pg_statement(const struct mr_pg_spec *spec, struct mr_buf *out, struct m
         break;
     case MR_PG_UPDATE_MATCH:
         build_update_match(&b);
+        break;
+    case MR_PG_MOVE:
+        build_move(&b);
+        break;
+    case MR_PG_MOVE_CLEAR:
+        build_move_clear(&b);
         break;
     case MR_PG_DELETE_MATCH:
         build_delete_match(&b);

@@ -12,6 +12,8 @@ enum mr_pg_stmt_kind {
     MR_PG_APPEND,
     MR_PG_INSERT_ONLY,
     MR_PG_UPDATE_MATCH,
+    MR_PG_MOVE,       /* the row equal to `match` gets the key of `cells` */
+    MR_PG_MOVE_CLEAR, /* before it: a row that has that key already goes, if there is one to take its place */
     MR_PG_DELETE_MATCH,
     MR_PG_DELETE_RANGE,
     MR_PG_VACATE,        /* give up the row's values of other unique indexes, see enum mr_pg_vacate */

@@ -58,9 +58,19 @@ static const struct {
     {"jsonb", MR_PG_JSONB, false, false},
 };
 
+#define ARRAY(wire, oid) [wire] = {oid, 0, MR_T_ARRAY}
+static const struct mr_pg_wire_info array_infos[MR_PG_WIRES] = {
+    ARRAY(MR_PG_BOOL, 1000),      ARRAY(MR_PG_INT2, 1005),        ARRAY(MR_PG_INT4, 1007),   ARRAY(MR_PG_INT8, 1016),
+    ARRAY(MR_PG_NUMERIC, 1231),   ARRAY(MR_PG_FLOAT4, 1021),      ARRAY(MR_PG_FLOAT8, 1022), ARRAY(MR_PG_TEXT, 1009),
+    ARRAY(MR_PG_BYTEA, 1001),     ARRAY(MR_PG_DATE, 1182),        ARRAY(MR_PG_TIME, 1183),   ARRAY(MR_PG_INTERVAL, 1187),
+    ARRAY(MR_PG_TIMESTAMP, 1115), ARRAY(MR_PG_TIMESTAMPTZ, 1185), ARRAY(MR_PG_UUID, 2951),   ARRAY(MR_PG_BIT, 1561),
+    ARRAY(MR_PG_VARBIT, 1563),
+};
+#undef ARRAY
+
 const struct mr_pg_wire_info *mr_pg_wire_info(enum mr_pg_wire wire)
 {
-    return &infos[wire];
+    return mr_pg_is_array(wire) ? &array_infos[mr_pg_element_of(wire)] : &infos[wire];
 }
 
 /* Cut "(…)" out of the text: the rest goes to `base`, the numbers to the native. False if it is not of that form. */
@@ -97,7 +107,7 @@ static bool split_args(struct mr_str text, char *base, size_t cap, struct mr_pg_
     return true;
 }
 
-struct mr_pg_native mr_pg_native_parse(struct mr_str text)
+static struct mr_pg_native parse_scalar(struct mr_str text)
 {
     struct mr_pg_native out = {0};
     char base[64];
@@ -110,10 +120,24 @@ struct mr_pg_native mr_pg_native_parse(struct mr_str text)
         out.known = true;
         out.wire = names[i].wire;
         out.is_bounded_text = names[i].is_bounded_text && (out.arg_count > 0 || names[i].is_padded);
+        out.is_alias = names[i].is_bounded_text;
         out.is_padded = names[i].is_padded;
         return out;
     }
     return (struct mr_pg_native){0};
+}
+
+/* How many dimensions are declared does not matter to PostgreSQL, and format_type tells of one. */
+struct mr_pg_native mr_pg_native_parse(struct mr_str text)
+{
+    text = mr_str_trim(text);
+    if (text.len < 3 || memcmp(text.ptr + text.len - 2, "[]", 2) != 0)
+        return parse_scalar(text);
+    struct mr_pg_native out = parse_scalar(mr_str_of(text.ptr, text.len - 2));
+    if (!out.known || out.wire == MR_PG_JSON || out.wire == MR_PG_JSONB)
+        return (struct mr_pg_native){0};
+    out.wire = mr_pg_array_of(out.wire);
+    return out;
 }
 
 enum mr_pg_wire mr_pg_wire_of_type(struct mr_type type)
@@ -154,6 +178,8 @@ enum mr_pg_wire mr_pg_wire_of_type(struct mr_type type)
         return type.precision ? MR_PG_BIT : MR_PG_VARBIT;
     case MR_T_JSON:
         return MR_PG_JSONB;
+    case MR_T_ARRAY:
+        return mr_pg_array_of(mr_pg_wire_of_type(mr_type_element(type)));
     }
     return MR_PG_TEXT;
 }

@@ -28,10 +28,25 @@ enum mr_pg_wire {
     MR_PG_JSONB,
 };
 #define MR_PG_WIRES (MR_PG_JSONB + 1)
+/* An array is the wire of its elements (not json, not jsonb) and this bit. */
+#define MR_PG_ARRAY 32u
+
+static inline bool mr_pg_is_array(enum mr_pg_wire wire)
+{
+    return ((unsigned)wire & MR_PG_ARRAY) != 0;
+}
+static inline enum mr_pg_wire mr_pg_array_of(enum mr_pg_wire element)
+{
+    return (enum mr_pg_wire)((unsigned)element | MR_PG_ARRAY);
+}
+static inline enum mr_pg_wire mr_pg_element_of(enum mr_pg_wire array)
+{
+    return (enum mr_pg_wire)((unsigned)array & ~MR_PG_ARRAY);
+}
 
 struct mr_pg_wire_info {
     uint32_t oid;       /* of the type that parameters of this wire are declared as */
-    uint32_t array_oid; /* of its array */
+    uint32_t array_oid; /* of its array; 0 for an array */
     enum mr_type_kind kind;
 };
 const struct mr_pg_wire_info *mr_pg_wire_info(enum mr_pg_wire wire);
@@ -41,6 +56,7 @@ struct mr_pg_native {
     bool known;             /* one of the types below; all else is false */
     enum mr_pg_wire wire;
     bool is_bounded_text;   /* varchar or char */
+    bool is_alias;          /* varchar or char, with or without a length: an array of it is none of text */
     bool is_padded;         /* char(n): blanks at the end do not survive */
     unsigned arg_count;
     int args[2];

@@ -127,9 +127,28 @@ static enum mr_status change_matching(struct work *w, enum mr_sqlite_statement k
         MR_TRY(bind_row(w, stmt, row->cells, 0, err));
     MR_TRY(bind_row(w, stmt, row->match, n, err));
     MR_TRY(step(w, stmt, err));
-    if (!is_update || sqlite3_changes64(w->s->db) > 0)
+    if (!is_update || row->kind == MR_ROW_MOVE || sqlite3_changes64(w->s->db) > 0)
         return MR_OK;
     return insert_row(w, MR_SQLITE_INSERT, row, err);
+}
+
+/* Under a new key. Where there is a row with that key already, it makes room: a statement that fails changes nothing. */
+static enum mr_status move_row(struct work *w, const struct mr_row *row, struct mr_error *err)
+{
+    char key[16], unique[16], rowid[16];
+    struct mr_error own = {0};
+    snprintf(key, sizeof(key), "%d", SQLITE_CONSTRAINT_PRIMARYKEY);
+    snprintf(unique, sizeof(unique), "%d", SQLITE_CONSTRAINT_UNIQUE);
+    snprintf(rowid, sizeof(rowid), "%d", SQLITE_CONSTRAINT_ROWID);
+    enum mr_status status = change_matching(w, MR_SQLITE_UPDATE_ONE, row, &own);
+    bool is_taken = strcmp(own.native, key) == 0 || strcmp(own.native, unique) == 0 || strcmp(own.native, rowid) == 0;
+    if (status != MR_E_DATA || !is_taken) {
+        if (status != MR_OK && err != NULL)
+            *err = own;
+        return status;
+    }
+    MR_TRY(delete_row(w, row, err));
+    return change_matching(w, MR_SQLITE_UPDATE_ONE, row, err);
 }
 
 static enum mr_status apply_row(struct work *w, struct mr_row *row, struct mr_error *err)
@@ -145,6 +164,8 @@ static enum mr_status apply_row(struct work *w, struct mr_row *row, struct mr_er
         return delete_range(w, row, err);
     case MR_ROW_UPDATE_MATCH:
         return change_matching(w, MR_SQLITE_UPDATE_ONE, row, err);
+    case MR_ROW_MOVE:
+        return move_row(w, row, err);
     case MR_ROW_DELETE_MATCH:
         return change_matching(w, MR_SQLITE_DELETE_ONE, row, err);
     case MR_ROW_INSERT_ONLY:

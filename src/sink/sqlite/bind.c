@@ -185,6 +185,7 @@ static enum mr_status bind_cell(struct mr_sqlite *s, sqlite3_stmt *stmt, int ind
     case MR_V_TIMESTAMP:
     case MR_V_TIMESTAMPTZ:
     case MR_V_UUID:
+    case MR_V_ARRAY:
         break;
     case MR_V_UNAVAILABLE:
     case MR_V_INVALID:

@@ -50,6 +50,7 @@ static enum mr_status holds(struct mr_type type, bool is_key, struct mr_value v,
                                 v.flags & MR_TEXT_HAS_SURROGATE ? "a lone surrogate" : "bytes that are no UTF-8");
         return MR_OK;
     case MR_V_JSON:
+    case MR_V_ARRAY: /* the tracker makes JSON of it */
         if (v.flags & MR_TEXT_ILL_FORMED)
             return mr_fail_data(err, MR_CODE_TEXT_INVALID, "the JSON holds bytes that are no UTF-8");
         return MR_OK;

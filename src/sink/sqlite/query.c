@@ -91,6 +91,7 @@ static enum mr_status bind_param(struct mr_sqlite *s, sqlite3_stmt *stmt, int in
     case MR_V_ABSENT:
     case MR_V_UNAVAILABLE:
     case MR_V_NUMBER:
+    case MR_V_ARRAY:
     case MR_V_DATE:
     case MR_V_TIME:
     case MR_V_DURATION:

@@ -52,6 +52,7 @@ static enum conversion to_text(struct mr_type from)
     case MR_T_UUID:
     case MR_T_BITS:
     case MR_T_JSON:
+    case MR_T_ARRAY:
         break;
     }
     return KEEP;

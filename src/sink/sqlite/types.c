@@ -121,6 +121,7 @@ static const char *plain_name(enum mr_type_kind kind)
     case MR_T_UUID:
         return "UUID_TEXT";
     case MR_T_JSON:
+    case MR_T_ARRAY:
         return "JSON_TEXT";
     case MR_T_BITS:
         return "BITS_TEXT";
@@ -273,6 +274,7 @@ bool mr_sqlite_native_holds(struct mr_str native, struct mr_type type)
     case MR_T_TIMESTAMPTZ:
     case MR_T_UUID:
     case MR_T_JSON:
+    case MR_T_ARRAY:
         return have.kind == type.kind;
     }
     return false;

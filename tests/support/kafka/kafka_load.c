@@ -69,17 +69,45 @@ static rd_kafka_headers_t *headers_of(json_t *list)
     return headers;
 }
 
+/* Bytes of a message's part: base64 if that is given, else the text. NULL = none. */
+static const void *bytes_of(json_t *record, const char *name, size_t *len, unsigned char **owned)
+{
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char member[32];
+    snprintf(member, sizeof member, "%s_base64", name);
+    json_t *encoded = json_object_get(record, member), *plain = json_object_get(record, name);
+    *owned = NULL;
+    *len = 0;
+    if (!json_is_string(encoded)) {
+        *len = json_string_length(plain);
+        return json_string_value(plain);
+    }
+    const char *text = json_string_value(encoded);
+    unsigned bits = 0, count = 0;
+    *owned = calloc(json_string_length(encoded) + 1, 1);
+    for (; *text != 0 && *text != '='; text++) {
+        bits = bits << 6 | (unsigned)(strchr(alphabet, *text) - alphabet);
+        count += 6;
+        if (count < 8)
+            continue;
+        count -= 8;
+        (*owned)[(*len)++] = (unsigned char)(bits >> count);
+    }
+    return *owned;
+}
+
 static void send_record(rd_kafka_t *rk, const char *prefix, json_t *record)
 {
     char name[300];
     snprintf(name, sizeof name, "%s%s", prefix, json_string_value(json_object_get(record, "topic")));
-    json_t *key = json_object_get(record, "key"), *value = json_object_get(record, "value");
+    unsigned char *owned_key, *owned_value;
+    size_t key_len, value_len;
+    const void *key = bytes_of(record, "key", &key_len, &owned_key), *value = bytes_of(record, "value", &value_len, &owned_value);
     rd_kafka_resp_err_t err;
     do {
         err = rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(name),
                                 RD_KAFKA_V_PARTITION((int32_t)json_integer_value(json_object_get(record, "partition"))),
-                                RD_KAFKA_V_KEY(json_string_value(key), json_string_length(key)),
-                                RD_KAFKA_V_VALUE((void *)json_string_value(value), json_string_length(value)),
+                                RD_KAFKA_V_KEY(key, key_len), RD_KAFKA_V_VALUE((void *)value, value_len),
                                 RD_KAFKA_V_TIMESTAMP(json_integer_value(json_object_get(record, "timestamp"))),
                                 RD_KAFKA_V_HEADERS(headers_of(json_object_get(record, "headers"))),
                                 RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END);
@@ -88,6 +116,8 @@ static void send_record(rd_kafka_t *rk, const char *prefix, json_t *record)
         else if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
             die("cannot produce", rd_kafka_err2str(err));
     } while (err == RD_KAFKA_RESP_ERR__QUEUE_FULL);
+    free(owned_key);
+    free(owned_value);
     rd_kafka_poll(rk, 0);
 }
 

@@ -130,7 +130,8 @@ class Postgres:
     def rows(self, table):
         columns = self.columns(table)
         ident = lambda n: '"' + n.replace('"', '""').replace("%", "%%") + '"'
-        cells = [f"{ident(n)}" if t == "bytea" else f"{ident(n)}::text" for n, t in columns]
+        as_text = lambda n, t: ident(n) if t == "bytea" else f"to_jsonb({ident(n)})::text" if t == "ARRAY" or t.endswith("[]") else f"{ident(n)}::text"
+        cells = [as_text(n, t) for n, t in columns]
         found = self.query(f"SELECT {', '.join(cells)} FROM {ident(self.schema)}.{ident(table)}", ()) if columns else []
         return [{n: Cell(t, bytes(v) if isinstance(v, memoryview) else v) for (n, t), v in zip(columns, row)} for row in found]
 

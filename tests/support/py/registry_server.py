@@ -3,8 +3,10 @@
 Faults (a list of words, each spoiling one answer, in order): "500", "503", "404" (40403), "cut" (the connection ends inside the body), "slow"
 (the body comes in two parts), "html" (a page of another server), "redirect" (to the same answer, by another path), "refuse" (the connection is closed)."""
 import base64
+import contextlib
 import http.server
 import json
+import socket
 import threading
 import time
 import urllib.parse
@@ -24,11 +26,13 @@ def schema_body(entry):
 class Registry:
     """recorded: the content of a registry.json; schemas: id (text) → schema as in the case files; script: expected requests."""
 
-    def __init__(self, recorded=None, schemas=None, script=None, faults=(), answers=None):
+    def __init__(self, recorded=None, schemas=None, script=None, faults=(), port=0, user=None, tls=None, tokens=None):
         self.by_path = {}
         self.script = list(script) if script is not None else None
         self.requests, self.problems, self.faults = [], [], list(faults)
-        self.answers = answers or {}
+        self.connections = []
+        self.tokens, self.issued = tokens, 0  # client's `id:secret`: tokens are issued at /token and each is good for two requests
+        self.user, self.scheme = user, "https" if tls else "http"
         for r in (recorded or {}).get("responses", []):
             if r["method"] == "GET" and "accept" not in r:
                 self.by_path.setdefault(r["path"], (r["status"], r["content_type"], r["body"].encode()))
@@ -42,24 +46,36 @@ class Registry:
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
+            def setup(self):
+                registry.connections.append(self.request)
+                super().setup()
+
             def do_GET(self):
                 registry.handle(self)
+
+            def do_POST(self):
+                registry.issue(self)
 
             def log_message(self, *args):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.server.daemon_threads = True
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.server.server_address[1]}"
+        return f"{self.scheme}://127.0.0.1:{self.server.server_address[1]}"
 
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+        for connection in self.connections:  # those that are kept open between requests
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self):
         return self
@@ -80,10 +96,27 @@ class Registry:
             return 404, "application/json", json.dumps({"error_code": 40403, "message": "Schema not found"}).encode()
         return 404, "application/json", b'"Not Found"'
 
+    def issue(self, handler):
+        body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+        wanted = "Basic " + base64.b64encode((self.tokens or "").encode()).decode()
+        if handler.headers.get("Authorization") != wanted or b"grant_type=client_credentials" not in body:
+            return self.send(handler, 401, "application/json", b"{}")
+        self.issued += 1
+        self.left = 2
+        self.send(handler, 200, "application/json", json.dumps({"access_token": f"token{self.issued}", "expires_in": 3600}).encode())
+
+    def takes_token(self, handler):
+        self.left -= 1
+        return handler.headers.get("Authorization") == f"Bearer token{self.issued}" and self.left >= 0
+
     def handle(self, handler):
         self.requests.append(handler.path)
         if self.script is not None:
             return self.play(handler)
+        if self.tokens and not (self.issued and self.takes_token(handler)):
+            return self.send(handler, 401, "application/json", b'{"error_code": 401, "message": "Unauthorized"}')
+        if self.user and handler.headers.get("Authorization") != "Basic " + base64.b64encode(self.user.encode()).decode():
+            return self.send(handler, 401, "application/json", b'{"error_code": 401, "message": "Unauthorized"}')
         fault = self.faults.pop(0) if self.faults else None
         path = handler.path.replace("/moved", "", 1) if handler.path.startswith("/moved") else handler.path
         status, content_type, body = self.find(path)
@@ -136,8 +169,6 @@ class Registry:
         if step is None or step["request"] != f"{method} {path}":
             self.problems.append(f"request {method} {path}, the script wants {step and step['request']}")
             return self.send(handler, 400, "text/plain", b"")
-        host = handler.headers.get("Host", "")
-        del host
         for name, value in step.get("request_headers", {}).items():
             if handler.headers.get(name) != value:
                 self.problems.append(f"{path}: header {name} is {handler.headers.get(name)!r}, wanted {value!r}")
@@ -153,6 +184,3 @@ class Registry:
         left = [s for s in self.script or [] if not s.get("repeat")]
         return self.problems + [f"request missing: {s['request']}" for s in left]
 
-
-def descriptor(entry):
-    return base64.b64decode(entry["descriptor_b64"])

@@ -1,0 +1,163 @@
+/* Reading `tableChanges`. See source_change.h. */
+#include "source_change.h"
+
+#include "source_column.h"
+
+static struct mr_str text_at(const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar)
+{
+    return mr_json_is(doc, node, MR_J_STRING) ? mr_json_string(doc, node, ar, NULL) : MR_STR("");
+}
+
+static int64_t number_at(const struct mr_json_doc *doc, uint32_t node, int64_t otherwise)
+{
+    int64_t v;
+    return mr_json_int64(doc, node, &v) ? v : otherwise;
+}
+
+/* ---- Places ---- */
+
+static int64_t scaled(const struct mr_json_doc *doc, uint32_t node, int64_t factor)
+{
+    int64_t v, us;
+    if (!mr_json_int64(doc, node, &v) || v == 0 || __builtin_mul_overflow(v, factor, &us))
+        return INT64_MIN;
+    return us;
+}
+
+struct mr_source_place mr_source_place_of(const struct mr_json_doc *doc, uint32_t source, struct mr_arena *ar)
+{
+    struct mr_str connector = text_at(doc, MR_JSON_MEMBER(doc, source, "connector"), ar);
+    struct mr_source_place place = {
+        .name = text_at(doc, MR_JSON_MEMBER(doc, source, "name"), ar),
+        .file = text_at(doc, MR_JSON_MEMBER(doc, source, "file"), ar),
+        .pos = number_at(doc, MR_JSON_MEMBER(doc, source, "pos"), 0),
+        .server_id = number_at(doc, MR_JSON_MEMBER(doc, source, "server_id"), 0),
+        .us = scaled(doc, MR_JSON_MEMBER(doc, source, "ts_us"), 1),
+        .is_mysql = mr_str_eq(connector, MR_STR("mysql")) || mr_str_eq(connector, MR_STR("mariadb")),
+    };
+    if (place.us == INT64_MIN)
+        place.us = scaled(doc, MR_JSON_MEMBER(doc, source, "ts_ms"), 1000);
+    return place;
+}
+
+/* ---- Names ---- */
+
+/* A part in double quotes at the beginning of *rest, which goes past it; quotes inside are doubled. */
+static bool take_quoted(struct mr_str *rest, struct mr_arena *ar, struct mr_str *out)
+{
+    if (rest->len == 0 || rest->ptr[0] != '"')
+        return false;
+    char *text = mr_arena_alloc(ar, rest->len);
+    size_t n = 0;
+    for (size_t i = 1; i < rest->len; i++) {
+        bool is_quote = rest->ptr[i] == '"';
+        if (is_quote && (i + 1 == rest->len || rest->ptr[i + 1] != '"')) {
+            *out = mr_str_of(text, n);
+            *rest = mr_str_of(rest->ptr + i + 1, rest->len - i - 1);
+            return true;
+        }
+        i += is_quote;
+        text[n++] = rest->ptr[i];
+    }
+    return false;
+}
+
+/* "db"."table"; a rename of some versions has "db"."old","db"."new". The last two parts count. */
+static bool read_id(struct mr_str id, struct mr_arena *ar, struct mr_source_change *out)
+{
+    size_t parts = 0;
+    while (take_quoted(&id, ar, &out->table)) {
+        parts++;
+        if (id.len == 0)
+            return parts >= 2;
+        if (id.ptr[0] == '.')
+            out->database = out->table;
+        else if (id.ptr[0] == ',')
+            parts = 0;
+        else
+            return false;
+        id = mr_str_of(id.ptr + 1, id.len - 1);
+    }
+    return false;
+}
+
+bool mr_source_change_read(const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar,
+                           struct mr_source_change *out)
+{
+    *out = (struct mr_source_change){.columns = MR_JSON_NONE, .key = MR_JSON_NONE};
+    if (!mr_json_is(doc, node, MR_J_OBJECT))
+        return false;
+    out->type = text_at(doc, MR_JSON_MEMBER(doc, node, "type"), ar);
+    if (!read_id(text_at(doc, MR_JSON_MEMBER(doc, node, "id"), ar), ar, out))
+        return false;
+    uint32_t table = MR_JSON_MEMBER(doc, node, "table");
+    if (mr_str_eq(out->type, MR_STR("DROP")) || !mr_json_is(doc, table, MR_J_OBJECT))
+        return mr_str_eq(out->type, MR_STR("DROP"));
+    out->columns = MR_JSON_MEMBER(doc, table, "columns");
+    out->key = MR_JSON_MEMBER(doc, table, "primaryKeyColumnNames");
+    return mr_json_is(doc, out->columns, MR_J_ARRAY);
+}
+
+/* ---- Columns ---- */
+
+/* 'it''s' to it's. */
+static struct mr_str unquote(struct mr_str text, struct mr_arena *ar)
+{
+    if (text.len < 2 || text.ptr[0] != '\'' || text.ptr[text.len - 1] != '\'')
+        return mr_arena_copy(ar, text);
+    char *out = mr_arena_alloc(ar, text.len);
+    size_t n = 0;
+    for (size_t i = 1; i + 1 < text.len; i++) {
+        out[n++] = text.ptr[i];
+        i += text.ptr[i] == '\'' && i + 2 < text.len && text.ptr[i + 1] == '\'';
+    }
+    return mr_str_of(out, n);
+}
+
+static void read_labels(const struct mr_json_doc *doc, uint32_t array, struct mr_arena *ar,
+                        struct mr_source_column *out)
+{
+    if (!mr_json_is(doc, array, MR_J_ARRAY))
+        return;
+    struct mr_str *labels = mr_arena_alloc(ar, (doc->nodes[array].count + 1) * sizeof(*labels));
+    for (uint32_t n = mr_json_first(doc, array); n != MR_JSON_NONE; n = mr_json_next_in(doc, array, n))
+        labels[out->label_count++] = unquote(text_at(doc, n, ar), ar);
+    out->labels = labels;
+}
+
+static void read_column(const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar,
+                        struct mr_source_column *out)
+{
+    *out = (struct mr_source_column){
+        .name = mr_arena_copy(ar, text_at(doc, MR_JSON_MEMBER(doc, node, "name"), ar)),
+        .type = text_at(doc, MR_JSON_MEMBER(doc, node, "typeName"), ar),
+        .length = number_at(doc, MR_JSON_MEMBER(doc, node, "length"), -1),
+        .scale = number_at(doc, MR_JSON_MEMBER(doc, node, "scale"), -1),
+        .not_null = mr_json_is(doc, MR_JSON_MEMBER(doc, node, "optional"), MR_J_FALSE),
+    };
+    read_labels(doc, MR_JSON_MEMBER(doc, node, "enumValues"), ar, out);
+}
+
+const struct mr_connect_schema *mr_source_change_schema(const struct mr_config *cfg,
+                                                        const struct mr_json_doc *doc,
+                                                        const struct mr_source_change *change,
+                                                        struct mr_arena *ar)
+{
+    struct mr_connect_schema *out = mr_arena_zalloc(ar, sizeof(*out));
+    uint32_t count = doc->nodes[change->columns].count, n = 0;
+    struct mr_connect_field *fields = mr_arena_alloc(ar, (count + 1) * sizeof(*fields));
+    for (uint32_t e = mr_json_first(doc, change->columns); e != MR_JSON_NONE;
+         e = mr_json_next_in(doc, change->columns, e)) {
+        struct mr_source_column col;
+        if (!mr_json_is(doc, e, MR_J_OBJECT))
+            continue;
+        read_column(doc, e, ar, &col);
+        fields[n++] = (struct mr_connect_field){
+            .name = col.name,
+            .schema = mr_source_column_schema(cfg, &col, ar),
+        };
+    }
+    out->kind = MR_C_STRUCT;
+    mr_connect_set_fields(out, fields, n, ar);
+    return out;
+}
