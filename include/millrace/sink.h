@@ -75,6 +75,12 @@ struct mr_sink_ops {
      * error state: the caller rolls back (to its savepoint). */
     enum mr_status (*apply)(struct mr_sink *sink, struct mr_table_batch *batch, struct mr_error *err);
 
+    /* Read cells of one keyed row inside the open transaction, and lock it where the server has row locks. `cells`: those of the key are set, NULL
+     * stands in each column that is asked for (JSON, TEXT or an array), ABSENT in all others; in the places of the former out[] gets what is
+     * stored, in `ar`: NULL, a JSON or TEXT, of an array column a JSON array of the elements' canonical texts. *found: there is such a row. */
+    enum mr_status (*read_row)(struct mr_sink *sink, const struct mr_table *tbl, const struct mr_value *cells, struct mr_arena *ar,
+                               struct mr_value *out, bool *found, struct mr_error *err);
+
     /* The catalog's view of a table (exists = false if there is none). */
     enum mr_status (*describe_table)(struct mr_sink *sink, struct mr_str schema, struct mr_str table,
                                      struct mr_arena *ar, struct mr_catalog_table *out,

@@ -288,6 +288,7 @@ enum mr_status mr_debezium_mongodb_decode(struct mr_debezium_mongodb *mg, const 
     mr_arrays_give(&mev.arrays, &mev.after, ev);
     ev->removed = mr_field_list_get(&mev.removed);
     ev->has_positions = mev.has_positions;
+    ev->parts = (struct mr_part_list){mev.parts, mev.part_count, {mg->cfg->field_names, mg->cfg->array_encoding == MR_ARRAY_DOCUMENT}};
     if (meta != NULL)
         ev->meta = *meta;
     return emit(ctx, ev, err);

@@ -5,9 +5,8 @@
 
 #include "arrays.h"
 
-/* An object whose own path is longer is not taken apart, nor one whose members' paths would together need more than the budget; a row of
+/* An object whose members' paths would together need more than the budget is not taken apart; a row of
  * 4,096 columns with names of 200 bytes needs 800 KiB. */
-#define MAX_PATH_BYTES ((size_t)1024)
 #define MAX_JOINED_BYTES ((size_t)8 << 20)
 
 void mr_field_add(struct mr_field_list *list, struct mr_arena *ar, struct mr_str path,
@@ -80,7 +79,7 @@ struct mr_str mr_flatten_path(struct mr_str parent, struct mr_str name, struct m
 
 bool mr_flatten_may(const struct mr_field_list *list, struct mr_str path, uint32_t member_count)
 {
-    return path.len <= MAX_PATH_BYTES && list->joined <= MAX_JOINED_BYTES &&
+    return path.len <= MR_FLATTEN_MAX_PATH && list->joined <= MAX_JOINED_BYTES &&
            (path.len + 1) * (size_t)member_count <= MAX_JOINED_BYTES - list->joined;
 }
 

@@ -173,6 +173,7 @@ static bool same_value(struct mr_value a, struct mr_value b)
     case MR_V_ABSENT:
     case MR_V_UNAVAILABLE:
     case MR_V_NULL:
+    case MR_V_PATCH:
     case MR_V_INVALID:
         break;
     }

@@ -2,23 +2,12 @@
  * a member's name the update does not tell; it is taken for a position, and the engine, which knows the table, corrects it. */
 #include "mongodb_parts.h"
 
-bool mr_mongodb_is_position(struct mr_str segment)
-{
-    if (segment.len == 0 || (segment.len > 1 && segment.ptr[0] == '0'))
-        return false;
-    for (size_t i = 0; i < segment.len; i++) {
-        if (segment.ptr[i] < '0' || segment.ptr[i] > '9')
-            return false;
-    }
-    return true;
-}
-
 /* Longer numbers are no positions of any document. */
 static bool read_position(struct mr_str segment, uint32_t *out)
 {
     int64_t number;
 
-    if (!mr_mongodb_is_position(segment) || segment.len > 9 || !mr_parse_int64(segment, &number))
+    if (!mr_is_position(segment) || segment.len > 9 || !mr_parse_int64(segment, &number))
         return false;
     *out = (uint32_t)number;
     return true;

@@ -22,6 +22,8 @@ struct mr_mongodb_event {
     struct mr_field_list key, before, after, removed;
     struct mr_arrays arrays, dropped; /* of after, of before */
     bool has_positions;
+    struct mr_part *parts;
+    size_t part_count, part_cap;
 };
 
 /* NONE or null. */
@@ -67,7 +69,19 @@ bool mr_mongodb_unset_element(struct mr_mongodb_event *mev, const struct mr_mong
 /* The array that the name leads to has `size` elements from now on. */
 enum mr_status mr_mongodb_cut_array(struct mr_mongodb_event *mev, const struct mr_mongodb_name *name, uint32_t size,
                                     struct mr_error *err) MR_MUST_CHECK;
-/* Digits as MongoDB writes a position in an array. A document's member can look the same, and nobody can tell. */
-bool mr_mongodb_is_position(struct mr_str segment);
+/* ---- Updates within a field (mongodb_within.c) ---- */
+
+/* May the name lead into a column that holds a document or an array? Such updates are parts; the others are fields. */
+bool mr_mongodb_is_within(const struct mr_mongodb_event *mev, struct mr_str name);
+enum mr_status mr_mongodb_set_within(struct mr_mongodb_event *mev, const struct mr_json_doc *doc, uint32_t node, struct mr_str name,
+                                     struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_mongodb_unset_within(struct mr_mongodb_event *mev, struct mr_str name, struct mr_error *err) MR_MUST_CHECK;
+/* Are arrays that are cut short parts, too? */
+bool mr_mongodb_cuts_within(const struct mr_mongodb_event *mev);
+enum mr_status mr_mongodb_cut_within(struct mr_mongodb_event *mev, struct mr_str name, int64_t size, struct mr_error *err) MR_MUST_CHECK;
+
+/* Dots of the name are the path's own; only backslashes have to be escaped. */
+struct mr_str mr_mongodb_path(struct mr_str name, struct mr_arena *ar);
+enum mr_status mr_mongodb_needs_document(struct mr_str name, const char *why_z, struct mr_error *err);
 
 #endif

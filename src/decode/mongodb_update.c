@@ -1,12 +1,8 @@
-/* Partial updates: names of updates to paths of columns. A name like "address.city" is a path into the document. It can be applied where
- * documents are flattened; what would need the stored document (a position in an array, a truncated array, a member of a JSON column) is
- * refused as a whole, since a part of it would be a wrong value. */
+/* Partial updates: names of updates to paths of columns. A name like "address.city" is a path into the document: to a column of its own where
+ * documents are flattened, else, or where an array is on the way, into a column (mongodb_within.c). */
 #include "mongodb_parts.h"
 
-/* Beyond this a full document keeps its inner part as JSON (mr_flatten_may), so a path cannot reach into it. */
-#define MAX_UPDATE_PATH ((size_t)1024)
-
-static enum mr_status needs_document(struct mr_str name, const char *why_z, struct mr_error *err)
+enum mr_status mr_mongodb_needs_document(struct mr_str name, const char *why_z, struct mr_error *err)
 {
     mr_fail_data(err, MR_CODE_UNSUPPORTED, "the update of \"%.*s\" cannot be applied without the document: %s",
                  MR_STR_FMT(mr_str_of(name.ptr, name.len < 200 ? name.len : 200)), why_z);
@@ -16,7 +12,7 @@ static enum mr_status needs_document(struct mr_str name, const char *why_z, stru
     return MR_E_DATA;
 }
 
-/* Can a column stand for that name? Where elements are rows or columns of their own, positions in arrays can. */
+/* Can columns stand for that name? Where elements are rows of their own, positions are theirs. */
 static enum mr_status check_name(struct mr_mongodb_event *mev, struct mr_str name, struct mr_error *err)
 {
     const struct mr_config *cfg = mev->mg->cfg;
@@ -24,25 +20,19 @@ static enum mr_status check_name(struct mr_mongodb_event *mev, struct mr_str nam
 
     if (dot < 0)
         return MR_OK;
-    if (!cfg->flatten_struct)
-        return needs_document(name, "it reaches into a JSON column", err);
-    if (name.len > MAX_UPDATE_PATH)
-        return needs_document(name, "its path is too long", err);
+    if (name.len > MR_FLATTEN_MAX_PATH)
+        return mr_mongodb_needs_document(name, "its path is too long", err);
     struct mr_str rest = name;
     while (dot >= 0) {
         rest = mr_str_of(rest.ptr + dot + 1, rest.len - (size_t)dot - 1);
         dot = mr_str_find(rest, '.');
-        if (!mr_mongodb_is_position(dot < 0 ? rest : mr_str_of(rest.ptr, (size_t)dot)) || cfg->array_encoding == MR_ARRAY_TABLE)
-            continue;
-        mev->has_positions = true; /* elements have columns of their own then */
-        if (cfg->array_encoding != MR_ARRAY_DOCUMENT)
-            return needs_document(name, "it names a position in an array", err);
+        if (cfg->array_encoding != MR_ARRAY_TABLE) /* elements have columns of their own */
+            mev->has_positions |= mr_is_position(dot < 0 ? rest : mr_str_of(rest.ptr, (size_t)dot));
     }
     return MR_OK;
 }
 
-/* Dots of the name are the path's own; only backslashes have to be escaped. */
-static struct mr_str update_path(struct mr_str name, struct mr_arena *ar)
+struct mr_str mr_mongodb_path(struct mr_str name, struct mr_arena *ar)
 {
     size_t extra = 0, len = 0;
 
@@ -80,13 +70,15 @@ static enum mr_status set_field(struct mr_mongodb_event *mev, const struct mr_js
 }
 
 /* A field that is gone. */
-static enum mr_status unset_field(struct mr_mongodb_event *mev, struct mr_str name, struct mr_error *err)
+static enum mr_status unset_name(struct mr_mongodb_event *mev, struct mr_str name, struct mr_error *err)
 {
     struct mr_mongodb_name split;
 
+    if (mr_mongodb_is_within(mev, name))
+        return mr_mongodb_unset_within(mev, name, err);
     MR_TRY(check_name(mev, name, err));
     if (mev->after.arrays == NULL) {
-        remove_path(mev, update_path(name, mev->ar));
+        remove_path(mev, mr_mongodb_path(name, mev->ar));
         return MR_OK;
     }
     MR_TRY(mr_mongodb_split_name(name, mev->ar, &split, err));
@@ -106,12 +98,16 @@ static enum mr_status read_set(struct mr_mongodb_event *mev, const struct mr_jso
         if (mr_json_is_shadowed(doc, set, n))
             continue;
         struct mr_str name = mr_json_string(doc, n, mev->ar, NULL);
+        if (mr_mongodb_is_within(mev, name)) {
+            MR_TRY(mr_mongodb_set_within(mev, doc, n + 1, name, err));
+            continue;
+        }
         MR_TRY(check_name(mev, name, err));
         if (mev->after.arrays != NULL) {
             MR_TRY(set_field(mev, doc, n + 1, name, err));
             continue;
         }
-        struct mr_str path = update_path(name, mev->ar);
+        struct mr_str path = mr_mongodb_path(name, mev->ar);
         size_t before = mev->after.count;
         mr_extjson_field(&mev->mg->ej, doc, n + 1, path, mev->ar, &mev->after);
         if (cfg->flatten_struct || mev->after.count == before)
@@ -131,24 +127,23 @@ static enum mr_status read_removed(struct mr_mongodb_event *mev, uint32_t names,
     for (uint32_t n = mr_json_first(doc, names); n != MR_JSON_NONE; n = mr_json_next_in(doc, names, n)) {
         if (!mr_json_is(doc, n, MR_J_STRING))
             return mr_fail_data(err, MR_CODE_BAD_IMAGE, "updateDescription.removedFields holds something that is no text");
-        MR_TRY(unset_field(mev, mr_json_string(doc, n, mev->ar, NULL), err));
+        MR_TRY(unset_name(mev, mr_json_string(doc, n, mev->ar, NULL), err));
     }
     return MR_OK;
 }
 
-static enum mr_status cut_array(struct mr_mongodb_event *mev, struct mr_str field, uint32_t size, struct mr_error *err)
+static enum mr_status cut_array(struct mr_mongodb_event *mev, struct mr_str field, int64_t size, struct mr_error *err)
 {
     struct mr_mongodb_name split;
 
     MR_TRY(mr_mongodb_split_name(field, mev->ar, &split, err));
-    return mr_mongodb_cut_array(mev, &split, size, err);
+    return mr_mongodb_cut_array(mev, &split, (uint32_t)size, err);
 }
 
-/* Arrays that have been cut short: where elements have rows or columns of their own, those of the elements that are gone. */
+/* Arrays that have been cut short: within their column, or the columns or rows of the elements that are gone. */
 static enum mr_status read_truncated(struct mr_mongodb_event *mev, uint32_t arrays, struct mr_error *err)
 {
     const struct mr_json_doc *doc = mev->doc;
-    const struct mr_config *cfg = mev->mg->cfg;
 
     for (uint32_t n = mr_json_first(doc, arrays); n != MR_JSON_NONE; n = mr_json_next_in(doc, arrays, n)) {
         struct mr_str field = mr_json_string(doc, MR_JSON_MEMBER(doc, n, "field"), mev->ar, NULL);
@@ -156,18 +151,19 @@ static enum mr_status read_truncated(struct mr_mongodb_event *mev, uint32_t arra
         int64_t count;
         if (size == MR_JSON_NONE)
             size = MR_JSON_MEMBER(doc, n, "newSize");
-        bool is_table = mev->after.arrays != NULL;
-        if (!is_table && (cfg->array_encoding != MR_ARRAY_DOCUMENT || !cfg->flatten_struct))
-            return needs_document(field, "an array is cut short", err);
         if (size == MR_JSON_NONE || !mr_json_int64(doc, size, &count) || count < 0 || count > INT32_MAX || field.len == 0)
             return mr_fail_data(err, MR_CODE_BAD_IMAGE, "updateDescription.truncatedArrays holds something without a field and a size");
+        if (mr_mongodb_cuts_within(mev)) {
+            MR_TRY(mr_mongodb_cut_within(mev, field, count, err));
+            continue;
+        }
         MR_TRY(check_name(mev, field, err));
-        if (is_table) {
-            MR_TRY(cut_array(mev, field, (uint32_t)count, err));
+        if (mev->after.arrays != NULL) {
+            MR_TRY(cut_array(mev, field, count, err));
             continue;
         }
         mev->has_positions = true;
-        mr_field_add(&mev->removed, mev->ar, update_path(field, mev->ar), MR_TYPE(MR_T_NONE), mr_value_int(count));
+        mr_field_add(&mev->removed, mev->ar, mr_mongodb_path(field, mev->ar), MR_TYPE(MR_T_NONE), mr_value_int(count));
     }
     return MR_OK;
 }
@@ -204,7 +200,7 @@ static enum mr_status read_operators(struct mr_mongodb_event *mev, const struct 
             continue;
         bool is_set = mr_json_string_is(doc, n, MR_STR("$set"));
         if (!is_set && !mr_json_string_is(doc, n, MR_STR("$unset")))
-            return needs_document(mr_json_string(doc, n, mev->ar, NULL), "patch holds more than $set and $unset", err);
+            return mr_mongodb_needs_document(mr_json_string(doc, n, mev->ar, NULL), "patch holds more than $set and $unset", err);
         if (!mr_json_is(doc, n + 1, MR_J_OBJECT))
             return mr_fail_data(err, MR_CODE_BAD_IMAGE, "patch has an operator without a document");
         if (is_set) {
@@ -212,7 +208,7 @@ static enum mr_status read_operators(struct mr_mongodb_event *mev, const struct 
             continue;
         }
         for (uint32_t u = mr_json_first(doc, n + 1); u != MR_JSON_NONE; u = mr_json_next_in(doc, n + 1, u)) {
-            MR_TRY(unset_field(mev, mr_json_string(doc, u, mev->ar, NULL), err));
+            MR_TRY(unset_name(mev, mr_json_string(doc, u, mev->ar, NULL), err));
         }
     }
     return MR_OK;

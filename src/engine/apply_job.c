@@ -5,6 +5,7 @@
 #include <millrace/base/log.h>
 
 #include "dead_letter.h"
+#include "patches.h"
 
 struct run {
     struct mr_sink *sink;
@@ -109,7 +110,7 @@ static enum mr_status try_rows(struct run *run, struct mr_table_batch *rows, boo
     *refused = false;
     MR_TRY(ops->savepoint(run->sink, run->err));
     run->err->row = -1;
-    enum mr_status status = ops->apply(run->sink, rows, run->err);
+    enum mr_status status = mr_patches_apply(run->sink, rows, run->err);
     if (status == MR_OK)
         return ops->release_savepoint(run->sink, run->err);
     if (status != MR_E_DATA && !is_answer_to_a_new_plan(run->job, status))
@@ -231,7 +232,7 @@ static enum mr_status apply_tables(struct run *run)
 {
     for (size_t i = 0; i < run->job->table_count; i++) {
         run->err->row = -1;
-        enum mr_status status = run->sink->ops->apply(run->sink, &run->job->tables[i].rows, run->err);
+        enum mr_status status = mr_patches_apply(run->sink, &run->job->tables[i].rows, run->err);
         if (status != MR_OK) {
             mr_error_prefix(run->err, "%.*s: ", MR_STR_FMT(run->job->tables[i].rows.tbl->name));
             return status;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <millrace/base/mem.h>
+#include <millrace/model/patch.h>
 
 #include "dead_letter.h"
 
@@ -17,7 +18,7 @@ static enum mr_status fill_cell(struct mr_value in, const struct mr_column *col,
         *keep = true;
         return MR_OK;
     }
-    if (in.tag == MR_V_NULL || (in.tag == mr_type_tag(col->type.kind) && col->type.kind != MR_T_DECIMAL && col->type.kind != MR_T_ARRAY &&
+    if (in.tag == MR_V_NULL || in.tag == MR_V_PATCH || (in.tag == mr_type_tag(col->type.kind) && col->type.kind != MR_T_DECIMAL && col->type.kind != MR_T_ARRAY &&
                                 !mr_type_is_integer(col->type) && col->type.kind != MR_T_FLOAT32)) {
         *out = in;
         return MR_OK;
@@ -42,15 +43,16 @@ static enum mr_status fill_row(const struct mr_entry *e, const struct mr_table *
                                struct mr_row *row, struct mr_error *err)
 {
     struct mr_value *cells = mr_arena_alloc(ar, tbl->column_count * sizeof *cells);
-    bool keep = false;
+    bool keep = false, patched = false;
     for (uint32_t i = 0; i < tbl->column_count; i++) {
         struct mr_value in = mr_entry_cell(e, i);
         bool is_delete = e->kind == MR_ROW_DELETE || e->kind == MR_ROW_DELETE_RANGE;
         if (is_delete && !tbl->columns[i].is_key)
             in = (struct mr_value){.tag = MR_V_ABSENT};
+        patched |= in.tag == MR_V_PATCH;
         MR_TRY(fill_cell(in, &tbl->columns[i], ar, &cells[i], &keep, err));
     }
-    *row = (struct mr_row){.kind = e->kind, .has_keep = keep, .cells = cells, .origin = e->origin};
+    *row = (struct mr_row){.kind = e->kind, .has_keep = keep, .has_patch = patched, .cells = cells, .origin = e->origin};
     if (e->kind == MR_ROW_DELETE_RANGE)
         row->match = range_end(e, tbl, cells, ar);
     if (e->match == NULL)

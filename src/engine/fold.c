@@ -7,7 +7,7 @@
  *   delete      the new row; what it   the new cells, all      delete
  *               does not know is NULL  others NULL
  *
- * which is what applying them one by one gives.
+ * which is what applying them one by one gives. A cell that is a patch comes behind what the cell was.
  *
  * Ranges (tables of arrays) are applied before all rows. So a range turns the rows that the batch has of it into deletes (mr_fold_void), and what comes
  * after it merges with those; ranges with the same beginning and end are one, with the smaller start. */
@@ -17,6 +17,7 @@
 
 #include <millrace/base/hash.h>
 #include <millrace/base/mem.h>
+#include <millrace/model/patch.h>
 
 static bool is_keep(struct mr_value v)
 {
@@ -81,9 +82,13 @@ static void merge_upsert(struct mr_entry *have, const struct mr_entry *e, struct
         for (uint32_t i = 0; i < count; i++)
             cells[i] = mr_entry_cell(e, i);
     }
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        struct mr_value before = was_deleted ? mr_value_null() : mr_entry_cell(have, i);
         if (is_keep(cells[i]))
-            cells[i] = was_deleted ? mr_value_null() : mr_entry_cell(have, i);
+            cells[i] = before;
+        else if (cells[i].tag == MR_V_PATCH)
+            cells[i] = mr_patch_after(cells[i], before, ar);
+    }
     have->full = e->full || was_deleted || have->full;
     have->is_new = have->is_new && !was_deleted;
     have->kind = MR_ROW_UPSERT;

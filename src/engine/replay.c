@@ -12,6 +12,7 @@
 
 #include "ddl_gate.h"
 #include "intake.h"
+#include "patches.h"
 #include "probe.h"
 
 #define MAX_TRIES 20 /* of one letter: another instance changes the schema, or holds a lock */
@@ -252,7 +253,7 @@ static enum mr_status apply_tables(struct replay *r, struct mr_job *job, enum mr
         for (size_t k = 0; k < tb->row_count && !r->request->overwrite; k++)
             if (tb->rows[k].kind == MR_ROW_UPSERT)
                 tb->rows[k].kind = MR_ROW_INSERT_ONLY;
-        MR_TRY(r->sink->ops->apply(r->sink, tb, err));
+        MR_TRY(mr_patches_apply(r->sink, tb, err));
         *rows += tb->row_count;
         for (size_t k = 0; k < tb->row_count; k++) {
             if (!tb->rows[k].was_there)

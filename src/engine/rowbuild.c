@@ -3,6 +3,7 @@
 #include "rowbuild_parts.h"
 
 #include "lane.h"
+#include "patches.h"
 #include "positions.h"
 
 bool mr_rowbuild_is_barrier(const struct mr_change *ev)
@@ -55,7 +56,7 @@ static bool build_old_key(struct mr_row_build *b, size_t start, struct mr_entry 
 static bool leaves_something(const struct mr_row_build *b, const struct mr_entry *e)
 {
     for (uint32_t i = 0; i < e->cell_count; i++)
-        if (e->cells[i].tag <= MR_V_UNAVAILABLE && !mr_tracker_column(b->rel->tk, i)->is_key)
+        if ((e->cells[i].tag <= MR_V_UNAVAILABLE || e->cells[i].tag == MR_V_PATCH) && !mr_tracker_column(b->rel->tk, i)->is_key)
             return true;
     return false;
 }
@@ -317,13 +318,15 @@ static bool build(struct mr_row_build *b)
     return build_upsert(b, false);
 }
 
-/* An update by positions in arrays becomes one of columns. */
+/* An update by positions in arrays becomes one of columns, one of what lies within columns a patch of them. */
 static bool place_positions(struct mr_row_build *b, const struct mr_change *ev)
 {
-    if (!ev->has_positions)
+    if (!ev->has_positions && ev->parts.count == 0)
         return true;
     struct mr_change *placed = mr_arena_alloc(b->batch->ar, sizeof *placed);
-    if (mr_positions_resolve(b->rel->tk, ev, b->batch->ar, placed, b->err) != MR_OK) {
+    enum mr_status status = ev->has_positions ? mr_positions_resolve(b->rel->tk, ev, b->batch->ar, placed, b->err) :
+                                                mr_patches_place(b->rel->tk, b->in->cfg, ev, b->batch->ar, placed, b->err);
+    if (status != MR_OK) {
         b->outcome = MR_ROW_DEAD;
         return false;
     }

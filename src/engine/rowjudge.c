@@ -4,6 +4,8 @@
 #include <millrace/base/decimal.h>
 #include <millrace/base/mem.h>
 
+#include "patches.h"
+
 /* ---- judging ---- */
 
 static void note_nulled(struct mr_row_build *b, const struct mr_field *field, uint32_t column)
@@ -45,12 +47,29 @@ void mr_row_put(struct mr_row_build *b, uint32_t column, bool is_key, struct mr_
     in->judged[in->judged_count++] = (struct mr_judged){column, is_key, value};
 }
 
+/* An update within a column needs a row that can be found, and a column that does not find it. */
+static bool may_patch(struct mr_row_build *b, const struct mr_field *field, bool is_key)
+{
+    if (!b->keyless && !is_key)
+        return true;
+    mr_fail_data(b->err, MR_CODE_UNSUPPORTED, "%.*s: an update within \"%.*s\" cannot be applied: %s", MR_STR_FMT(b->rel->source_name),
+                 MR_STR_FMT(field->path), is_key ? "it changes a part of the key" : "the table has no key");
+    mr_error_field(b->err, field->path.ptr, field->path.len);
+    b->outcome = MR_ROW_DEAD;
+    return false;
+}
+
 bool mr_row_judge(struct mr_row_build *b, const struct mr_field *field, size_t hint, bool is_key)
 {
     uint32_t column = 0;
     int nulled = -1;
     struct mr_value value = {0};
-    switch (mr_tracker_field(b->rel->tk, field, hint, is_key, b->batch->ar, &column, &nulled, &value, b->err)) {
+    bool is_patch = field->value.tag == MR_V_PATCH;
+    if (is_patch && !may_patch(b, field, is_key))
+        return false;
+    enum mr_verdict verdict = is_patch ? mr_patches_judge(b->rel->tk, field, hint, b->batch->ar, &column, &value, b->err) :
+                                         mr_tracker_field(b->rel->tk, field, hint, is_key, b->batch->ar, &column, &nulled, &value, b->err);
+    switch (verdict) {
     case MR_VERDICT_OK:
         mr_row_put(b, column, is_key, value);
         if (nulled >= 0)

@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include "json_text.h"
+
 static bool is_number(uint8_t tag)
 {
     return tag == MR_V_INT || tag == MR_V_NUMBER;
@@ -85,66 +87,16 @@ static void skip_blanks(struct reader *r)
         r->at++;
 }
 
-static uint32_t hex4(const char *s)
-{
-    uint32_t n = 0;
-
-    for (int i = 0; i < 4; i++)
-        n = n * 16 + (uint32_t)(s[i] <= '9' ? s[i] - '0' : (s[i] | 32) - 'a' + 10);
-    return n;
-}
-
-/* The escape at `at`, which stands behind its backslash; *at goes past it. */
-static size_t unescape(const char **at, const char *end, char *out)
-{
-    static const char plain[] = "bfnrt", meant[] = "\b\f\n\r\t";
-    char c = *(*at)++;
-    const char *found = memchr(plain, c, sizeof plain - 1);
-
-    if (found) {
-        *out = meant[found - plain];
-        return 1;
-    }
-    if (c != 'u' || end - *at < 4) {
-        *out = c;
-        return 1;
-    }
-    uint32_t unit = hex4(*at);
-    *at += 4;
-    if (unit >= 0xD800 && unit < 0xDC00 && end - *at >= 6 && (*at)[0] == '\\' && (*at)[1] == 'u') {
-        uint32_t low = hex4(*at + 2);
-        if (low >= 0xDC00 && low < 0xE000) {
-            *at += 6;
-            unit = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
-        }
-    }
-    return mr_utf8_encode(unit, out);
-}
-
 /* A string; r->at stands behind its opening quote. */
 static struct mr_value read_string(struct reader *r)
 {
     const char *from = r->at;
-    bool has_escape = false;
 
-    while (r->at < r->end && *r->at != '"') {
-        has_escape |= *r->at == '\\';
+    while (r->at < r->end && *r->at != '"')
         r->at += *r->at == '\\' && r->at + 1 < r->end ? 2 : 1;
-    }
     struct mr_str text = mr_str_of(from, (size_t)(r->at - from));
     r->at++;
-    if (has_escape) {
-        const char *end = from + text.len;
-        char *out = mr_arena_alloc(r->ar, text.len);
-        size_t len = 0;
-        while (from < end) {
-            if (*from != '\\')
-                out[len++] = *from++;
-            else if (from++, from < end)
-                len += unescape(&from, end, out + len);
-        }
-        text = mr_str_of(out, len);
-    }
+    text = mr_json_text_plain(text, r->ar);
     struct mr_value v = mr_value_text(text);
     v.flags = (uint8_t)mr_utf8_check(text);
     return v;

@@ -18,6 +18,7 @@ struct mr_type mr_value_type(struct mr_value v)
     case MR_V_ABSENT:
     case MR_V_UNAVAILABLE:
     case MR_V_NULL:
+    case MR_V_PATCH:
     case MR_V_INVALID:
         return MR_TYPE(MR_T_NONE);
     case MR_V_BOOL:

@@ -64,6 +64,7 @@ size_t value_short_text(struct mr_value v, char out[SHORT_TEXT])
     case MR_V_BITS:
     case MR_V_JSON:
     case MR_V_ARRAY:
+    case MR_V_PATCH:
     case MR_V_INVALID:
         return 0;
     }
@@ -77,6 +78,7 @@ void mr_value_append_text(struct mr_value v, struct mr_buf *out)
     case MR_V_ABSENT:
     case MR_V_UNAVAILABLE:
     case MR_V_NULL:
+    case MR_V_PATCH:
     case MR_V_INVALID:
         return;
     case MR_V_NUMBER:
@@ -123,6 +125,7 @@ void mr_value_append_json(struct mr_value v, struct mr_buf *out)
     case MR_V_ABSENT:
     case MR_V_UNAVAILABLE:
     case MR_V_NULL:
+    case MR_V_PATCH:
     case MR_V_INVALID:
         mr_buf_append_z(out, "null");
         return;

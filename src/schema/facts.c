@@ -121,6 +121,7 @@ struct mr_facts mr_facts_of(struct mr_value v)
     case MR_V_TIMESTAMPTZ:
     case MR_V_UUID:
     case MR_V_BITS:
+    case MR_V_PATCH:
     case MR_V_INVALID:
         break;
     }

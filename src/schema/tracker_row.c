@@ -311,6 +311,7 @@ static inline bool fits_fast(struct mr_tracker *tk, struct mr_tk_column *col, ui
     case MR_V_ARRAY: /* its elements are looked at one by one */
     case MR_V_ABSENT:
     case MR_V_UNAVAILABLE:
+    case MR_V_PATCH:
     case MR_V_INVALID:
         return false;
     }

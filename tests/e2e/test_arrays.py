@@ -26,7 +26,7 @@ class Pipe:
     def __exit__(self, *_):
         self.target.close()
 
-    def load(self, *events, more=()):
+    def load(self, *events, more=(), check=True):
         """Documents, or (id, update) pairs of a text `_id` and an updateDescription."""
         path = os.path.join(self.work, f"in{self.count}.jsonl")
         with open(path, "w", encoding="utf-8") as f:
@@ -42,7 +42,8 @@ class Pipe:
                                     "value": json.dumps(value)}) + "\n")
         self.count += 1
         done = millrace("backfill", path, "--format", "debezium", *self.target.args(), *self.settings, *more, check=False)
-        assert done.returncode == 0, done.stderr
+        self.code = done.returncode
+        assert not check or done.returncode == 0, done.stderr
         return self
 
     def rows(self):
@@ -219,18 +220,6 @@ def test_positions_reach_the_columns_of_elements(cls):
         equal(p.dead(), ["unsupported"] * 3)
         assert "unknown__0" not in p.rows()[1] and "unknown_0" not in p.rows()[1]
         equal(sorted(p.rows()), [1])
-
-
-def test_positions_in_one_column_are_refused(cls):
-    for encoding in ("array", "json"):
-        with Pipe(cls, f"unwrap.array.encoding={encoding}") as p:
-            p.load({"_id": 1, "a": [1, 2, 3], "k": "old"})
-            p.load((1, {"updatedFields": json.dumps({"a.1": 20, "k": "new"})}), (1, {"updatedFields": "{}", "truncatedArrays": [{"field": "a", "size": 1}]}))
-            equal(p.dead(), ["unsupported", "unsupported"])
-            equal(p.column("a")[1], [1, 2, 3])
-            p.load((1, {"updatedFields": json.dumps({"a": [7]}), "removedFields": ["k"]}))
-            equal(p.column("a")[1], [7])
-            equal(p.rows()[1]["k"], None)
 
 
 def test_large_arrays_arrive_whole(cls):

@@ -215,6 +215,52 @@ static void test_upserts_and_deletes(void **state)
     assert_dump("t", "a|b|v|w\n1|x|one|10\n2|x|~|3\n");
 }
 
+/* The cells asked for, each with a semicolon; "none" where there is no such row. */
+static const char *read_text(const struct mr_table *tbl, const struct mr_value *cells)
+{
+    static struct mr_buf text = {.max = (size_t)1 << 26};
+    struct mr_value *out = mr_arena_zalloc(ar, tbl->column_count * sizeof(*out));
+    bool found = false;
+
+    mr_buf_clear(&text);
+    OK(sink->ops->read_row(sink, tbl, cells, ar, out, &found, e));
+    for (size_t i = 0; found && i < tbl->column_count; i++) {
+        if (out[i].tag == MR_V_ABSENT)
+            continue;
+        assert_true(out[i].tag == MR_V_NULL || out[i].tag == (tbl->columns[i].type.kind == MR_T_TEXT ? MR_V_TEXT : MR_V_JSON));
+        mr_buf_printf(&text, "%.*s;", out[i].tag == MR_V_NULL ? 4 : (int)out[i].len, out[i].tag == MR_V_NULL ? "NULL" : out[i].ptr);
+    }
+    return found ? mr_buf_z(&text) : "none";
+}
+
+static void test_cells_of_a_row_are_read_and_locked(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"a", MR_TYPE(MR_T_INT64), true}, {"j", MR_TYPE(MR_T_JSON)}, {"b", MR_TYPE(MR_T_TEXT), true, 10},
+                                 {"v", MR_TYPE(MR_T_TEXT)});
+    struct mr_buf large = MR_BUF_INIT((size_t)1 << 24);
+    create(tbl);
+    mr_buf_append_z(&large, "[\"");
+    for (int i = 0; i < 200000; i++)
+        mr_buf_append_z(&large, "\xc3\xa4");
+    mr_buf_append_z(&large, "\"]");
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), JSON("{\"d\": [1.5, \"\xc3\xa4\"]}"), TEXT("x"), TEXT(""));
+    ROW(rows, MR_ROW_UPSERT, INT(2), NIL, TEXT("y"), TEXT("t"));
+    ROW(rows, MR_ROW_UPSERT, INT(3), JSON(mr_buf_z(&large)), TEXT("z"), NIL);
+    apply(rows);
+    OK(sink->ops->begin(sink, e));
+    assert_string_equal(read_text(tbl, CELLS(INT(1), NIL, TEXT("x"), NIL)), "{\"d\": [1.5, \"\xc3\xa4\"]};;");
+    assert_string_equal(read_text(tbl, CELLS(INT(2), NIL, TEXT("y"), NIL)), "NULL;t;");
+    assert_string_equal(read_text(tbl, CELLS(INT(2), ABSENT, TEXT("y"), NIL)), "t;");
+    assert_string_equal(read_text(tbl, CELLS(INT(2), NIL, TEXT("x"), NIL)), "none");
+    const char *text = read_text(tbl, CELLS(INT(3), NIL, TEXT("z"), ABSENT));
+    assert_int_equal(strlen(text), large.len + 1);
+    assert_memory_equal(text, large.data, large.len);
+    mr_buf_free(&large);
+    OK(sink->ops->commit(sink, e));
+}
+
 static void test_a_table_of_keys_alone_is_upserted(void **state)
 {
     (void)state;
@@ -734,6 +780,7 @@ int main(void)
         TEST(test_constraints_refuse_the_row),
         TEST(test_upserts_and_deletes),
         TEST(test_a_range_deletes_the_rows_between),
+        TEST(test_cells_of_a_row_are_read_and_locked),
         TEST(test_a_table_of_keys_alone_is_upserted),
         TEST(test_a_partial_update_does_not_need_what_it_keeps),
         TEST(test_zero_is_a_key_like_any_other),

@@ -272,6 +272,65 @@ static void test_composite_keys_are_upserted_and_deleted(void **state)
     mr_table_unref(tbl);
 }
 
+/* The cells asked for, each with a semicolon; "none" where there is no such row. */
+static const char *read_text(const struct mr_table *tbl, const struct mr_value *cells)
+{
+    static struct mr_buf text = {.max = (size_t)1 << 26};
+    struct mr_value *out = mr_arena_zalloc(ar, tbl->column_count * sizeof(*out));
+    bool found = false;
+
+    mr_buf_clear(&text);
+    OK(sink->ops->read_row(sink, tbl, cells, ar, out, &found, e));
+    for (size_t i = 0; found && i < tbl->column_count; i++) {
+        if (out[i].tag == MR_V_ABSENT)
+            continue;
+        assert_true(out[i].tag == MR_V_NULL || out[i].tag == (tbl->columns[i].type.kind == MR_T_TEXT ? MR_V_TEXT : MR_V_JSON));
+        mr_buf_printf(&text, "%.*s;", out[i].tag == MR_V_NULL ? 4 : (int)out[i].len, out[i].tag == MR_V_NULL ? "NULL" : out[i].ptr);
+    }
+    return found ? mr_buf_z(&text) : "none";
+}
+
+#define READ(tbl, ...) read_text(tbl, (const struct mr_value[]){__VA_ARGS__})
+
+static struct mr_value texts(const char *a, const char *b)
+{
+    struct mr_value *items = mr_arena_alloc(ar, 2 * sizeof(*items));
+    items[0] = TEXT(a);
+    items[1] = b ? TEXT(b) : NIL;
+    return mr_array_of(items, 2, MR_STR("[]"), 0, MR_OBSERVED, ar);
+}
+
+static struct mr_value array_of_one(struct mr_value v)
+{
+    struct mr_value *items = mr_arena_alloc(ar, sizeof(*items));
+    *items = v;
+    return mr_array_of(items, 1, MR_STR("[]"), 0, MR_OBSERVED, ar);
+}
+
+static void test_cells_of_a_row_are_read_and_locked(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"k", t_text, true}, {"j", MR_TYPE(MR_T_JSON)}, {"n", MR_TYPE_DECIMAL(10, 2), true}, {"v", t_text},
+                                 {"a", mr_type_array_of(MR_TYPE(MR_T_TEXT))}, {"x", mr_type_array_of(MR_TYPE(MR_T_BYTES))},
+                                 {"z", mr_type_array_of(MR_TYPE(MR_T_TIMESTAMPTZ))}, {"f", mr_type_array_of(MR_TYPE(MR_T_FLOAT64))});
+    create(tbl);
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, TEXT("a\"'\\"), JSON("{\"d\": 1.10}"), NUM("1.00"), TEXT(""), texts("q\"", NULL), array_of_one(BYTES("\1\2")),
+        array_of_one(TIME(MR_V_TIMESTAMPTZ, 1500)), array_of_one(FLOAT(0.1)));
+    ROW(rows, MR_ROW_UPSERT, TEXT("b"), NIL, NUM("2.00"), TEXT("t"), NIL, NIL, mr_array_of(NULL, 0, MR_STR("[]"), 0, MR_OBSERVED, ar), NIL);
+    apply(rows);
+    OK(sink->ops->begin(sink, e));
+    assert_string_equal(READ(tbl, TEXT("a\"'\\"), NIL, NUM("1.00"), NIL, NIL, NIL, NIL, NIL),
+                        "{\"d\": 1.10};;[\"q\\\"\", null];[\"AQI=\"];[\"1970-01-01T00:00:00.001500Z\"];[\"0.1\"];");
+    assert_string_equal(READ(tbl, TEXT("b"), NIL, NUM("2.00"), ABSENT, NIL, ABSENT, NIL, ABSENT), "NULL;NULL;[];");
+    assert_string_equal(READ(tbl, TEXT("b"), NIL, NUM("1.00"), NIL, NIL, NIL, NIL, NIL), "none");
+    PGresult *res = PQexec(raw, "SELECT 1 FROM s.t WHERE k = 'b' FOR UPDATE NOWAIT");
+    assert_string_equal(PQresultErrorField(res, PG_DIAG_SQLSTATE), "55P03");
+    PQclear(res);
+    OK(sink->ops->commit(sink, e));
+    mr_table_unref(tbl);
+}
+
 static void test_rows_of_key_columns_alone(void **state)
 {
     (void)state;
@@ -722,6 +781,7 @@ int main(void)
         TEST(test_composite_keys_are_upserted_and_deleted),
         TEST(test_a_range_deletes_the_rows_between),
         TEST(test_rows_that_are_the_same_are_not_written_where_the_table_says_so),
+        TEST(test_cells_of_a_row_are_read_and_locked),
         TEST(test_rows_of_key_columns_alone),
         TEST(test_rows_without_key_are_matched_null_safe_one_at_a_time),
         TEST(test_appended_rows_are_copied_in_order_between_others),

@@ -153,6 +153,7 @@ static inline void render_value(struct mr_value v, struct mr_buf *out)
     case MR_V_JSON:
         mr_buf_printf(out, "J%.*s", (int)v.len, v.ptr);
         break;
+    case MR_V_PATCH:
     case MR_V_INVALID:
         mr_buf_printf(out, "%s(%.*s)", v.aux == MR_INVALID_RANGE ? "range" : "invalid", (int)v.len, v.ptr);
         break;

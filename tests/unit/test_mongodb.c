@@ -111,6 +111,31 @@ static void put_fields(struct mr_buf *out, const char *label, struct mr_fields f
     }
 }
 
+/* "set a/b/2 path <JSON>", an element's value as JSON behind it where it can be one; then the fields that it is where columns lie below the path. */
+static void put_parts(struct mr_buf *out, struct mr_part_list parts)
+{
+    static const char *const kinds[] = {"set", "unset", "cut"};
+
+    for (size_t i = 0; i < parts.count; i++) {
+        const struct mr_part *part = &parts.items[i];
+        mr_buf_printf(out, "%s ", kinds[part->step.kind]);
+        for (uint32_t n = 0; n < part->step.count; n++)
+            mr_buf_printf(out, "%s%.*s", n > 0 ? "/" : "", MR_STR_FMT(part->step.names[n]));
+        if (part->may_be_columns)
+            mr_buf_printf(out, " or %.*s", MR_STR_FMT(part->path));
+        if (part->step.kind == MR_STEP_CUT)
+            mr_buf_printf(out, " %lld", (long long)part->step.size);
+        if (part->step.kind == MR_STEP_SET)
+            mr_buf_printf(out, " %.*s", MR_STR_FMT(part->step.json));
+        if (part->step.item.tag != MR_V_ABSENT) {
+            mr_buf_append_char(out, ' ');
+            mr_value_append_json(part->step.item, out);
+        }
+        mr_buf_append_z(out, part->step.is_empty ? " empty\n" : "\n");
+        put_fields(out, " field", part->fields, true);
+    }
+}
+
 static const char *change_text(struct fixture *f)
 {
     const struct mr_change *ev = &f->ev;
@@ -125,6 +150,7 @@ static const char *change_text(struct fixture *f)
     put_fields(out, "before", ev->before, true);
     put_fields(out, "removed", ev->removed, false);
     put_fields(out, "after", ev->after, true);
+    put_parts(out, ev->parts);
     return mr_buf_z(out);
 }
 
@@ -253,8 +279,9 @@ static void test_a_partial_update_sets_paths_and_clears_what_they_replace(void *
                   "{'before':null,'after':null,'updateDescription':{'removedFields':['address.zip','old'],'updatedFields':"
                   "'{`address.city`: `X`, `geo`: {`lat`: 1.5}, `at`: {`$date`: `1970-01-01T00:00:00.005Z`}, `u`: {`$undefined`: true}}',"
                   "'truncatedArrays':null}," SOURCE ",'op':'u'}",
-                  "upsert partial inv.cust\nkey _id=1\nremoved address.zip\nremoved old\nremoved address.city\nremoved geo\n"
-                  "removed at\nremoved u\nafter address.city=\"X\"\nafter geo.lat=1.5\nafter at=\"1970-01-01T00:00:00.005000Z\"\n");
+                  "upsert partial inv.cust\nkey _id=1\nremoved old\nremoved geo\nremoved at\nremoved u\nafter geo.lat=1.5\n"
+                  "after at=\"1970-01-01T00:00:00.005000Z\"\nunset address/zip or address.zip\n"
+                  "set address/city or address.city \"X\" \"X\"\n field address.city=\"X\"\n");
     assert_change(f, "{'id':'1'}",
                   "{'after':null,'updateDescription':{'removedFields':['a'],'updatedFields':'{}','truncatedArrays':[]}," SOURCE ",'op':'u'}",
                   "upsert partial inv.cust\nkey _id=1\nremoved a\n");
@@ -272,35 +299,54 @@ static void test_a_partial_update_of_whole_columns_needs_no_clearing_without_fla
                   "upsert partial inv.cust\nkey _id=1\nremoved a\nafter geo={\"lat\":1.5}\nafter n=null\n");
 }
 
-static void test_what_needs_the_document_is_refused_as_a_whole(void **state)
+static void test_updates_within_a_field_are_parts(void **state)
 {
     struct fixture *f = *state;
-    static const char *const flat[] = {
-        "{'updatedFields':'{`a`: 1, `tags.2`: `x`}'}",
-        "{'updatedFields':'{`a.0.b`: 1}'}",
-        "{'updatedFields':'{}','removedFields':['a.10']}",
-        "{'updatedFields':'{`a`: 1}','truncatedArrays':[{'field':'tags','size':2}]}",
-    };
 
-    for (size_t i = 0; i < sizeof flat / sizeof *flat; i++) {
-        struct mr_str value = mr_arena_printf(f->ar, "{'after':null,'updateDescription':%s," SOURCE ",'op':'u'}%c", flat[i], 0);
-        assert_refused(f, "{'id':'1'}", value.ptr, MR_CODE_UNSUPPORTED, "without the document");
-        assert_non_null(strstr(f->err.hint, "change_streams_update_full"));
-        assert_true(f->err.field[0] != '\0');
-    }
+    assert_change(f, "{'id':'1'}",
+                  "{'after':null,'updateDescription':{'removedFields':['a.10'],'updatedFields':'{`k`: 1, `tags.2`: {`$date`: 5}, `i.0`: {`p`: "
+                  "{`$numberDecimal`: `1.10`}}, `e.0`: [], `n.1`: null, `u.1`: {`$undefined`: true}}','truncatedArrays':[{'field':'tags','size':2},"
+                  "{'field':'a.b','newSize':0}]}," SOURCE ",'op':'u'}",
+                  "upsert partial inv.cust\nkey _id=1\nremoved k\nafter k=1\ncut tags 2\ncut a/b 0\nunset a/10 or a.10\n"
+                  "set tags/2 or tags.2 5 \"1970-01-01T00:00:00.005000Z\"\n field tags.2=\"1970-01-01T00:00:00.005000Z\"\n"
+                  "set i/0 or i.0 {\"p\":\"1.10\"}\n field i.0.p=1.10\nset e/0 or e.0 [] empty\n field e.0=[]\n"
+                  "set n/1 or n.1 null null\n field n.1=null\nunset u/1 or u.1\n");
     f->cfg.flatten_struct = false;
-    assert_refused(f, "{'id':'1'}", "{'after':null,'updateDescription':{'updatedFields':'{`a.b`: 1}'}," SOURCE "}", MR_CODE_UNSUPPORTED,
-                   "reaches into a JSON column");
-    assert_refused(f, "{'id':'1'}", "{'after':null,'updateDescription':{'removedFields':['a.b']}," SOURCE "}", MR_CODE_UNSUPPORTED,
-                   "reaches into a JSON column");
+    assert_change(f, "{'id':'1'}", "{'after':null,'updateDescription':{'removedFields':['a.b'],'updatedFields':'{`a..c`: {`d`: 1}}'}," SOURCE "}",
+                  "upsert partial inv.cust\nkey _id=1\nunset a/b\nset a//c {\"d\":1}\n field a\\.\\.c={\"d\":1}\n");
+    f->cfg.flatten_struct = true;
+    f->cfg.array_encoding = MR_ARRAY_DOCUMENT;
+    assert_change(f, "{'id':'1'}", "{'after':null,'updateDescription':{'updatedFields':'{`a.1`: 2}'}," SOURCE "}",
+                  "upsert partial inv.cust\nkey _id=1\nremoved a.1\nafter a.1=2\n");
+    assert_true(f->ev.has_positions);
+}
+
+static void test_paths_of_absurd_length_are_no_columns(void **state)
+{
+    struct fixture *f = *state;
+    struct mr_buf name = MR_BUF_INIT(1 << 20);
+
+    for (int i = 0; i < 200; i++)
+        mr_buf_append_z(&name, "abcdefgh.");
+    struct mr_str value = mr_arena_printf(f->ar, "{'after':null,'updateDescription':{'updatedFields':'{`%.*sx`: 1}'}," SOURCE "}%c",
+                                          (int)name.len, name.data, 0);
+    assert_int_equal(decode(f, "{'id':'1'}", value.ptr), MR_OK);
+    assert_int_equal(f->ev.parts.items[0].step.count, 201);
+    assert_false(f->ev.parts.items[0].may_be_columns);
+    value = mr_arena_printf(f->ar, "{'after':null,'updateDescription':{'updatedFields':'{`%.*s%.*sx`: 1}'}," SOURCE "}%c", (int)name.len,
+                            name.data, (int)name.len, name.data, 0);
+    assert_refused(f, "{'id':'1'}", value.ptr, MR_CODE_UNSUPPORTED, "without the document: its path is too long");
+    assert_non_null(strstr(f->err.hint, "change_streams_update_full"));
+    assert_true(f->err.field[0] != '\0');
+    mr_buf_free(&name);
 }
 
 static void test_names_that_only_look_like_positions_pass(void **state)
 {
     assert_change(*state, "{'id':'1'}",
                   "{'after':null,'updateDescription':{'updatedFields':'{`2`: 1, `a.01`: 2, `b.1x`: 3, `c\\\\\\\\d.e`: 4}'}," SOURCE "}",
-                  "upsert partial inv.cust\nkey _id=1\nremoved 2\nremoved a.01\nremoved b.1x\nremoved c\\\\d.e\n"
-                  "after 2=1\nafter a.01=2\nafter b.1x=3\nafter c\\\\d.e=4\n");
+                  "upsert partial inv.cust\nkey _id=1\nremoved 2\nafter 2=1\nset a/01 or a.01 2 2\n field a.01=2\n"
+                  "set b/1x or b.1x 3 3\n field b.1x=3\nset c\\d/e or c\\\\d.e 4 4\n field c\\\\d.e=4\n");
 }
 
 static void test_the_oplog_era_speaks_through_patch_and_filter(void **state)
@@ -309,7 +355,7 @@ static void test_the_oplog_era_speaks_through_patch_and_filter(void **state)
 
 #define OLD "'source':{'ns':'inv.cust.old','sec':5}"
     assert_change(f, "{'id':'1'}", "{'after':null,'patch':'{`$v`: 1,`$set`: {`a.b`: {`$numberLong`: `2`}},`$unset`: {`c`: true}}','filter':'{`_id`: 1}'," OLD "}",
-                  "upsert partial inv.cust.old\nkey _id=1\nremoved a.b\nremoved c\nafter a.b=2\n");
+                  "upsert partial inv.cust.old\nkey _id=1\nremoved c\nset a/b or a.b 2 2\n field a.b=2\n");
     assert_true(f->ev.source_us == 5000000);
     assert_change(f, NULL, "{'after':null,'patch':'{`$unset`: {`c`: true}}','filter':'{`_id`: {`$oid`: `64b8f0c2a1b2c3d4e5f60718`}}'," OLD "}",
                   "upsert partial inv.cust.old\nkey _id=\"64b8f0c2a1b2c3d4e5f60718\"\nremoved c\n");
@@ -317,7 +363,8 @@ static void test_the_oplog_era_speaks_through_patch_and_filter(void **state)
                   "upsert inv.cust.old\nkey _id=1\nafter _id=1\nafter a=2\n");
     assert_refused(f, "{'id':'1'}", "{'after':null,'patch':'{`$v`: 2,`diff`: {}}'," OLD "}", MR_CODE_UNSUPPORTED, "patch holds more");
     assert_refused(f, "{'id':'1'}", "{'after':null,'patch':'{`$set`: [1,2]}'," OLD "}", MR_CODE_BAD_IMAGE, "without a document");
-    assert_refused(f, "{'id':'1'}", "{'after':null,'patch':'{`$set`: {`a.1`: 2}}'," OLD "}", MR_CODE_UNSUPPORTED, "position");
+    assert_change(f, "{'id':'1'}", "{'after':null,'patch':'{`$set`: {`a.1`: 2},`$unset`: {`b.c`: 1}}'," OLD "}",
+                  "upsert partial inv.cust.old\nkey _id=1\nset a/1 or a.1 2 2\n field a.1=2\nunset b/c or b.c\n");
 }
 
 static void test_bare_words_of_v1_strict_are_read(void **state)
@@ -392,7 +439,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_delete_goes_by_key, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_partial_update_sets_paths_and_clears_what_they_replace, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_partial_update_of_whole_columns_needs_no_clearing_without_flattening, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_needs_the_document_is_refused_as_a_whole, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_updates_within_a_field_are_parts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_paths_of_absurd_length_are_no_columns, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names_that_only_look_like_positions_pass, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_oplog_era_speaks_through_patch_and_filter, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bare_words_of_v1_strict_are_read, set_up, tear_down),

@@ -286,6 +286,42 @@ static void test_a_partial_update_keeps_the_other_columns_and_inserts_null(void 
     mr_table_unref(tbl);
 }
 
+static void assert_read(const struct mr_table *tbl, struct mr_value key, struct mr_value a, struct mr_value b, const char *want)
+{
+    struct mr_arena *ar = mr_arena_create(0);
+    struct mr_value cells[] = {key, a, b}, out[3] = {0};
+    struct mr_error err = {0};
+    struct mr_buf text = MR_BUF_INIT(1000);
+    bool found = false;
+
+    assert_int_equal(sink->ops->begin(sink, &err), MR_OK);
+    assert_int_equal(sink->ops->read_row(sink, tbl, cells, ar, out, &found, &err), MR_OK);
+    assert_int_equal(sink->ops->commit(sink, &err), MR_OK);
+    for (size_t i = 1; i < 3 && found; i++)
+        mr_buf_printf(&text, "%u %.*s;", out[i].tag, (int)out[i].len, out[i].tag == MR_V_ABSENT || out[i].tag == MR_V_NULL ? "" : out[i].ptr);
+    assert_string_equal(found ? mr_buf_z(&text) : "none", want);
+    mr_buf_free(&text);
+    mr_arena_destroy(ar);
+}
+
+static void test_cells_of_a_row_are_read(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", TEXT, true}, {"j", {.kind = MR_T_JSON}, false}, {"b", TEXT, false});
+    char want[64];
+    create_table(sink, tbl);
+    APPLY(sink, tbl, false, ROW(MR_ROW_UPSERT, text_value("k"), mr_value_bytes(MR_V_JSON, MR_STR("{\"a\":1.10}")), text_value("t")),
+          ROW(MR_ROW_UPSERT, text_value("n"), null_value(), null_value()));
+    snprintf(want, sizeof want, "%d {\"a\":1.10};%d t;", MR_V_JSON, MR_V_TEXT);
+    assert_read(tbl, text_value("k"), null_value(), null_value(), want);
+    snprintf(want, sizeof want, "%d ;%d t;", MR_V_ABSENT, MR_V_TEXT);
+    assert_read(tbl, text_value("k"), absent_value(), null_value(), want);
+    snprintf(want, sizeof want, "%d ;%d ;", MR_V_NULL, MR_V_ABSENT);
+    assert_read(tbl, text_value("n"), null_value(), absent_value(), want);
+    assert_read(tbl, text_value("x"), null_value(), null_value(), "none");
+    mr_table_unref(tbl);
+}
+
 static void test_a_null_in_the_key_is_refused(void **state)
 {
     (void)state;
@@ -795,6 +831,7 @@ int main(void)
         TEST(test_a_range_deletes_the_rows_between),
         TEST(test_rows_that_are_the_same_are_not_written_where_the_table_says_so),
         TEST(test_a_partial_update_keeps_the_other_columns_and_inserts_null),
+        TEST(test_cells_of_a_row_are_read),
         TEST(test_a_null_in_the_key_is_refused),
         TEST(test_replay_reports_rows_that_were_there),
         TEST(test_a_moved_row_keeps_its_columns_and_replaces_what_is_in_its_way),

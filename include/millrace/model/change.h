@@ -3,6 +3,7 @@
 #ifndef MILLRACE_MODEL_CHANGE_H
 #define MILLRACE_MODEL_CHANGE_H
 
+#include <millrace/model/patch.h>
 #include <millrace/model/record.h>
 #include <millrace/model/value.h>
 
@@ -45,6 +46,9 @@ struct mr_field {
     struct mr_type type;   /* what is declared; kind MR_T_NONE = look at the value (origin MR_OBSERVED) */
     struct mr_value value;
 };
+
+/* A document whose own path is longer is not taken apart when documents are flattened: it is one JSON field. */
+#define MR_FLATTEN_MAX_PATH ((size_t)1024)
 
 struct mr_fields {
     const struct mr_field *items;
@@ -90,6 +94,22 @@ struct mr_elements {
     size_t count;
 };
 
+/* A partial update of what lies within a field. Which column holds the field, and how much of the path that column is, the engine finds out. */
+struct mr_part {
+    struct mr_step step;      /* names from the top of the document on */
+    uint8_t json_flags;       /* SET: MR_TEXT_… bits of all strings of step.json */
+    struct mr_type item_type; /* SET: declared type of step.item, as in mr_field */
+    bool may_be_columns;      /* documents are flattened, so that the path may lead to columns: `path`, and `fields` below it */
+    struct mr_str path;       /* the whole path, if `may_be_columns`; else the path of a field whose name has dots */
+    struct mr_fields fields;  /* SET: the value as fields, at and below `path` */
+};
+
+struct mr_part_list {
+    const struct mr_part *items;
+    size_t count;
+    struct mr_patch_style style;
+};
+
 struct mr_change {
     enum mr_op op;
     enum mr_control control;      /* CONTROL only */
@@ -114,6 +134,7 @@ struct mr_change {
     bool has_elements;            /* arrays are tables: a row that is not partial tells of all arrays there are */
     struct mr_elements elements;  /* An array's LENGTH comes before its ROWs, an array before those within it, arrays of one path in the order of
                                      their positions. `is_guess`: in a path like items.2.price, 2 may be a member's name */
+    struct mr_part_list parts;        /* UPSERT partial: to be applied in this order, after `removed` and `after` */
     struct mr_str key_text;       /* the record key as canonical JSON (schema wrapper removed), if asked for */
     struct mr_str statement;      /* CONTROL SCHEMA_CHANGE: the DDL text, whole; names in it that have no database belong to
                                      `statement_db` */

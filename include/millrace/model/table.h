@@ -67,6 +67,7 @@ enum mr_row_kind {
 struct mr_row {
     enum mr_row_kind kind;
     bool has_keep;               /* some cell is MR_V_ABSENT: on update keep the column, on insert NULL */
+    bool has_patch;              /* some cell is a PATCH; the engine makes values of them before a sink sees the row */
     bool was_there;              /* out, INSERT_ONLY: the key existed */
     const struct mr_value *cells; /* tbl->column_count, in column order, each coerced to the column's tag, NULL, or
                                      ABSENT (= keep) */

@@ -27,6 +27,7 @@ enum mr_tag {
     MR_V_JSON,        /* ptr: one well-formed JSON text; flags as TEXT, of the strings inside after unescaping */
     MR_V_INVALID,     /* a value that cannot be represented: ptr = reason, aux = enum mr_invalid. A misfit for its policy */
     MR_V_ARRAY,       /* ptr: struct mr_array, len: bytes of its JSON; flags as JSON */
+    MR_V_PATCH,       /* ptr: struct mr_patch (model/patch.h): what to do to the value that is there. In cells of the engine alone, never in a sink's */
 };
 
 /* Why a value is MR_V_INVALID. */

@@ -443,6 +443,7 @@ const struct mr_sink_ops mr_sink_mysql = {
     .release_savepoint = my_release_savepoint,
     .exec = mr_my_exec,
     .apply = mr_my_apply,
+    .read_row = mr_my_read_row,
     .describe_table = mr_my_describe_table,
     .ddl = mr_my_ddl,
     .gate_lock = mr_my_gate_lock,

@@ -111,6 +111,7 @@ static enum mr_status bind_param(struct mr_value v, MYSQL_BIND *bind, long long 
     case MR_V_BITS:
     case MR_V_JSON:
     case MR_V_ARRAY:
+    case MR_V_PATCH:
     case MR_V_INVALID:
         break;
     }

@@ -109,6 +109,7 @@ enum mr_status mr_my_holds(struct mr_type type, bool is_key, struct mr_value v, 
     case MR_V_TIMESTAMP:
     case MR_V_TIMESTAMPTZ:
         return moment_holds(type, v.i, err);
+    case MR_V_PATCH:
     case MR_V_INVALID:
         return mr_fail_data(err, MR_CODE_BAD_VALUE, "%.*s", MR_STR_FMT(mr_value_str(v)));
     }

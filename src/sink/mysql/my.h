@@ -147,4 +147,8 @@ enum mr_status mr_my_ddl(struct mr_sink *sink, const struct mr_ddl_step *step, c
 /* apply.c */
 enum mr_status mr_my_apply(struct mr_sink *sink, struct mr_table_batch *batch, struct mr_error *err);
 
+/* read.c */
+enum mr_status mr_my_read_row(struct mr_sink *sink, const struct mr_table *tbl, const struct mr_value *cells, struct mr_arena *ar,
+                              struct mr_value *out, bool *found, struct mr_error *err);
+
 #endif

@@ -37,7 +37,7 @@ static void append_mask(struct mr_buf *key, const struct mr_value *cells, size_t
 static bool depends_on_cells(enum mr_my_stmt_kind kind)
 {
     return kind == MR_MY_UPSERT || kind == MR_MY_UPDATE || kind == MR_MY_UPDATE_MATCH || kind == MR_MY_VACATE ||
-           kind == MR_MY_DELETE_RANGE;
+           kind == MR_MY_DELETE_RANGE || kind == MR_MY_READ;
 }
 
 static bool depends_on_match(enum mr_my_stmt_kind kind)
@@ -209,6 +209,65 @@ enum mr_status mr_my_run_row(struct mr_my_run *run, enum mr_my_stmt_kind kind, u
         mysql_stmt_free_result(st->stmt);
     if (status != MR_OK && err)
         err->row = row;
+    return status;
+}
+
+/* ---- Reading ---- */
+
+/* The values of the row fetched last, which come by pieces: how long they are is known only then. */
+static enum mr_status fetch_values(struct mr_my_run *run, MYSQL_STMT *stmt, MYSQL_BIND *sizes, unsigned count, struct mr_arena *ar,
+                                   struct mr_str *values, struct mr_error *err)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (*sizes[i].is_null)
+            continue;
+        unsigned long length = *sizes[i].length;
+        char *text = mr_arena_alloc(ar, length + 1);
+        my_bool is_null = 0, is_cut = 0;
+        MYSQL_BIND bind = {
+            .buffer_type = MYSQL_TYPE_STRING, .buffer = text, .buffer_length = length, .length = &length, .is_null = &is_null, .error = &is_cut};
+        if (length > 0 && mysql_stmt_fetch_column(stmt, &bind, i, 0) != 0)
+            return mr_my_fail_stmt(run->my, stmt, "cannot read a row", err);
+        values[i] = mr_str_of(text, length);
+    }
+    return MR_OK;
+}
+
+static enum mr_status fetch_row(struct mr_my_run *run, MYSQL_STMT *stmt, unsigned count, struct mr_arena *ar, struct mr_str *values, bool *found,
+                                struct mr_error *err)
+{
+    MYSQL_BIND *sizes = mr_arena_zalloc(ar, (count + 1) * sizeof(*sizes));
+    unsigned long *lengths = mr_arena_zalloc(ar, (count + 1) * sizeof(*lengths));
+    my_bool *nulls = mr_arena_zalloc(ar, (2 * count + 1) * sizeof(*nulls));
+
+    for (unsigned i = 0; i < count; i++)
+        sizes[i] = (MYSQL_BIND){.buffer_type = MYSQL_TYPE_STRING, .length = &lengths[i], .is_null = &nulls[i], .error = &nulls[count + i]};
+    if (mysql_stmt_bind_result(stmt, sizes) != 0 || mysql_stmt_store_result(stmt) != 0)
+        return mr_my_fail_stmt(run->my, stmt, "cannot read a row", err);
+    int rc = mysql_stmt_fetch(stmt);
+    *found = rc == 0 || rc == MYSQL_DATA_TRUNCATED;
+    if (rc == MYSQL_NO_DATA)
+        return MR_OK;
+    return *found ? fetch_values(run, stmt, sizes, count, ar, values, err) : mr_my_fail_stmt(run->my, stmt, "cannot read a row", err);
+}
+
+enum mr_status mr_my_run_read(struct mr_my_run *run, unsigned count, struct mr_arena *ar, struct mr_str *values, bool *found,
+                              struct mr_error *err)
+{
+    struct mr_my_row_stmt *st = NULL;
+    MYSQL_BIND *bind = NULL;
+    uint64_t bytes = 0;
+    uint32_t row = 0;
+
+    MR_TRY(statement_of(run, MR_MY_READ, &run->batch->rows[0], 1, &st, err));
+    mr_arena_reset(run->my->values);
+    MR_TRY(bind_rows(run, st, &row, 1, &bind, &bytes, err));
+    if (st->param_count > 0 && mysql_stmt_bind_param(st->stmt, bind) != 0)
+        return mr_my_fail_stmt(run->my, st->stmt, "cannot read a row", err);
+    enum mr_status status = execute(run, st, "cannot read a row", err);
+    if (status == MR_OK)
+        status = fetch_row(run, st->stmt, count, ar, values, found, err);
+    mysql_stmt_free_result(st->stmt);
     return status;
 }
 

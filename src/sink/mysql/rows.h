@@ -20,6 +20,10 @@ enum mr_status mr_my_run_row(struct mr_my_run *run, enum mr_my_stmt_kind kind, u
 enum mr_status mr_my_run_many(struct mr_my_run *run, enum mr_my_stmt_kind kind, const uint32_t *rows, size_t count, struct mr_error *err)
     MR_MUST_CHECK;
 
+/* The only row of the batch: its cells beside the key that are set, `count` of them, as texts; ptr NULL is NULL. */
+enum mr_status mr_my_run_read(struct mr_my_run *run, unsigned count, struct mr_arena *ar, struct mr_str *values, bool *found,
+                              struct mr_error *err) MR_MUST_CHECK;
+
 void mr_my_row_stmt_free(void *stmt);
 
 #endif

@@ -179,7 +179,16 @@ static void build_delete_range(struct builder *b)
 
 static void build_look(struct builder *b)
 {
-    put(b, "SELECT 1 FROM ");
+    bool is_first = true;
+
+    for (size_t i = 0; b->spec->kind == MR_MY_READ && i < b->shape->column_count; i++) {
+        if (column(b, i)->is_key || !is_set(b, i))
+            continue;
+        put(b, is_first ? "SELECT " : ", ");
+        put_ident(b, i);
+        is_first = false;
+    }
+    put(b, is_first ? "SELECT 1 FROM " : " FROM ");
     put_target(b);
     put(b, " WHERE ");
     put_key_equal(b);
@@ -292,6 +301,7 @@ bool mr_my_statement(const struct mr_my_spec *spec, struct mr_buf *out, struct m
         build_delete(&b);
         break;
     case MR_MY_LOOK:
+    case MR_MY_READ:
         build_look(&b);
         break;
     case MR_MY_UPDATE_MATCH:

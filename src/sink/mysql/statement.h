@@ -10,6 +10,7 @@ enum mr_my_stmt_kind {
     MR_MY_UPDATE,       /* by key; tells whether there was such a row */
     MR_MY_DELETE,       /* by key */
     MR_MY_LOOK,         /* by key, and lock it */
+    MR_MY_READ,         /* by key, and lock it: the columns that are set beside the key */
     MR_MY_UPDATE_MATCH, /* one row equal to `match`, which gets `cells` */
     MR_MY_DELETE_MATCH,
     MR_MY_DELETE_RANGE, /* by the key columns that are set; the last of them lies between the row's and the match's */

@@ -234,6 +234,7 @@ const struct mr_sink_ops mr_sink_postgres = {
     .release_savepoint = mr_pg_release_savepoint,
     .exec = mr_pg_exec,
     .apply = mr_pg_apply,
+    .read_row = mr_pg_read_row,
     .describe_table = mr_pg_describe_table,
     .ddl = mr_pg_ddl,
     .gate_lock = mr_pg_gate_lock,

@@ -110,6 +110,7 @@ static enum mr_status param_of(struct mr_value v, struct mr_arena *ar, struct pa
     case MR_V_BITS:
     case MR_V_JSON:
     case MR_V_ARRAY:
+    case MR_V_PATCH:
     case MR_V_INVALID:
         break;
     }

@@ -113,6 +113,7 @@ enum mr_status mr_pg_holds(struct mr_type type, bool is_key, struct mr_value v, 
     case MR_V_TIMESTAMP:
     case MR_V_TIMESTAMPTZ:
         return mr_pg_timestamp_fits(v.i) ? MR_OK : out_of_range(type, "before the year 4713 BC", err);
+    case MR_V_PATCH:
     case MR_V_INVALID:
         return mr_fail_data(err, MR_CODE_BAD_VALUE, "%.*s", MR_STR_FMT(mr_value_str(v)));
     }

@@ -27,6 +27,8 @@ void mr_pg_column_type(const struct mr_column *col, struct mr_buf *out);
 struct mr_type mr_pg_type_of_column(struct mr_str native);
 bool mr_pg_native_holds(struct mr_str native, struct mr_type type);
 enum mr_status mr_pg_holds(struct mr_type type, bool is_key, struct mr_value v, struct mr_error *err);
+/* The canonical text of a column's values as an SQL expression. */
+void mr_pg_append_text_of(enum mr_type_kind kind, struct mr_str column, struct mr_buf *out);
 void mr_pg_render(const struct mr_ddl_step *step, const struct mr_catalog_table *now,
                   const struct mr_server *server, struct mr_buf *out);
 enum mr_ddl_cost mr_pg_cost(const struct mr_ddl_step *step, const struct mr_server *server);
@@ -123,5 +125,9 @@ enum mr_status mr_pg_ddl(struct mr_sink *sink, const struct mr_ddl_step *step,
 
 /* apply.c */
 enum mr_status mr_pg_apply(struct mr_sink *sink, struct mr_table_batch *batch, struct mr_error *err);
+
+/* read.c */
+enum mr_status mr_pg_read_row(struct mr_sink *sink, const struct mr_table *tbl, const struct mr_value *cells, struct mr_arena *ar,
+                              struct mr_value *out, bool *found, struct mr_error *err);
 
 #endif

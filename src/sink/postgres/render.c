@@ -71,6 +71,11 @@ static const char *text_pattern(enum mr_type_kind from)
     return "$::text";
 }
 
+void mr_pg_append_text_of(enum mr_type_kind kind, struct mr_str column, struct mr_buf *out)
+{
+    append_pattern(text_pattern(kind), column, out);
+}
+
 static bool is_float(enum mr_type_kind kind)
 {
     return kind == MR_T_FLOAT32 || kind == MR_T_FLOAT64;

@@ -373,6 +373,45 @@ static void build_move_clear(struct builder *b)
     put(b, ")");
 }
 
+/* ---- Reading ---- */
+
+/* An array as JSON of its elements' canonical texts, which a reader of those texts brings back exactly. */
+static void put_array_as_texts(struct builder *b, const struct mr_pg_column *col)
+{
+    put(b, "CASE WHEN t.");
+    mr_buf_append_str(b->out, col->ident);
+    put(b, " IS NOT NULL THEN coalesce((SELECT json_agg(CASE WHEN e IS NOT NULL THEN ");
+    mr_pg_append_text_of(mr_pg_wire_info(mr_pg_element_of(col->wire))->kind, MR_STR("e"), b->out);
+    put(b, " END ORDER BY place) FROM unnest(t.");
+    mr_buf_append_str(b->out, col->ident);
+    put(b, ") WITH ORDINALITY AS u (e, place))::text, '[]') END");
+}
+
+static void build_read(struct builder *b)
+{
+    bool is_first = true;
+
+    for (size_t i = 0; i < b->shape->column_count; i++) {
+        const struct mr_pg_column *col = column(b, i);
+        if (col->is_key || !is_set(b, i))
+            continue;
+        put(b, is_first ? "SELECT " : ", ");
+        is_first = false;
+        if (mr_pg_is_array(col->wire)) {
+            put_array_as_texts(b, col);
+            continue;
+        }
+        put(b, "t.");
+        mr_buf_append_str(b->out, col->ident);
+        put(b, "::text");
+    }
+    put(b, " FROM ");
+    put_target(b);
+    put(b, " AS t WHERE ");
+    put_key_equal(b);
+    put(b, " FOR UPDATE");
+}
+
 /* ---- Other unique indexes ---- */
 
 /* (a, b) IS DISTINCT FROM the row's, over the columns that an index may look at. False if the row sets none. */
@@ -473,6 +512,9 @@ bool mr_pg_statement(const struct mr_pg_spec *spec, struct mr_buf *out, struct m
         break;
     case MR_PG_DELETE_RANGE:
         build_delete_range(&b);
+        break;
+    case MR_PG_READ:
+        build_read(&b);
         break;
     case MR_PG_VACATE:
         has_work = build_vacate(&b);

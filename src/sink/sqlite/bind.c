@@ -188,6 +188,7 @@ static enum mr_status bind_cell(struct mr_sqlite *s, sqlite3_stmt *stmt, int ind
     case MR_V_ARRAY:
         break;
     case MR_V_UNAVAILABLE:
+    case MR_V_PATCH:
     case MR_V_INVALID:
         return mr_fail(err, MR_E_BUG, "a cell of column %.*s has tag %u", MR_STR_FMT(col->name), (unsigned)v.tag);
     }

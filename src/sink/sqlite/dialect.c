@@ -63,6 +63,7 @@ static enum mr_status holds(struct mr_type type, bool is_key, struct mr_value v,
     case MR_V_BYTES:
     case MR_V_UUID:
     case MR_V_BITS:
+    case MR_V_PATCH:
     case MR_V_INVALID:
         break;
     }

@@ -139,6 +139,7 @@ enum mr_sqlite_statement {
     MR_SQLITE_DELETE_ONE,  /* matched columns, numbered ?n+i */
     MR_SQLITE_TRUNCATE,
     MR_SQLITE_DELETE_RANGE, /* mask: the key columns that are set */
+    MR_SQLITE_READ,        /* ?1 … ?k: the key; columns of the mask that are none of the key */
 };
 /* Which cells are there: bit i = column i. Bytes in `mask`, (column_count + 7) / 8 of them; NULL = all. */
 enum mr_status mr_sqlite_statement(struct mr_sqlite *s, const struct mr_table *tbl, enum mr_sqlite_statement kind,
@@ -160,6 +161,8 @@ struct mr_str mr_sqlite_pad(struct mr_str digits, int scale, struct mr_arena *ar
 
 /* ---- apply.c, catalog.c, ddl.c, functions.c ---- */
 enum mr_status mr_sqlite_apply(struct mr_sink *sink, struct mr_table_batch *batch, struct mr_error *err);
+enum mr_status mr_sqlite_read_row(struct mr_sink *sink, const struct mr_table *tbl, const struct mr_value *cells, struct mr_arena *ar,
+                                  struct mr_value *out, bool *found, struct mr_error *err);
 enum mr_status mr_sqlite_describe(struct mr_sink *sink, struct mr_str schema, struct mr_str table, struct mr_arena *ar,
                                   struct mr_catalog_table *out, struct mr_error *err);
 enum mr_status mr_sqlite_is_referenced(struct mr_sqlite *s, struct mr_str table, bool *yes, struct mr_error *err) MR_MUST_CHECK;

@@ -99,6 +99,7 @@ static enum mr_status bind_param(struct mr_sqlite *s, sqlite3_stmt *stmt, int in
     case MR_V_TIMESTAMPTZ:
     case MR_V_UUID:
     case MR_V_BITS:
+    case MR_V_PATCH:
     case MR_V_INVALID:
         return mr_fail(err, MR_E_BUG, "parameter %d of a control query has tag %u", index, (unsigned)v.tag);
     }

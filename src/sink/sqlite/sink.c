@@ -34,6 +34,7 @@ const struct mr_sink_ops mr_sink_sqlite = {
     .release_savepoint = mr_sqlite_release_savepoint,
     .exec = mr_sqlite_exec,
     .apply = mr_sqlite_apply,
+    .read_row = mr_sqlite_read_row,
     .describe_table = mr_sqlite_describe,
     .ddl = mr_sqlite_ddl,
     .gate_lock = mr_sqlite_gate_lock,

@@ -94,10 +94,8 @@ static void append_on_conflict(const struct mr_table *tbl, bool update, const un
         append_unless_same(tbl, mask, out);
 }
 
-static void append_delete(const struct mr_table *tbl, struct mr_buf *out)
+static void append_key_equal(const struct mr_table *tbl, struct mr_buf *out)
 {
-    mr_buf_append_z(out, "DELETE FROM ");
-    mr_sqlite_quote(tbl->name, out);
     for (size_t i = 0; i < tbl->key_count; i++) {
         mr_buf_append_z(out, i ? " AND " : " WHERE ");
         mr_sqlite_quote(tbl->columns[tbl->key_columns[i]].name, out);
@@ -121,6 +119,28 @@ static void append_delete_range(const struct mr_table *tbl, const unsigned char 
     }
     mr_sqlite_quote(tbl->columns[tbl->key_columns[last]].name, out);
     mr_buf_printf(out, "<?%zu", last + 2);
+}
+
+static void append_delete(const struct mr_table *tbl, struct mr_buf *out)
+{
+    mr_buf_append_z(out, "DELETE FROM ");
+    mr_sqlite_quote(tbl->name, out);
+    append_key_equal(tbl, out);
+}
+
+static void append_read(const struct mr_table *tbl, const unsigned char *mask, struct mr_buf *out)
+{
+    const char *lead = "SELECT ";
+    for (size_t i = 0; i < tbl->column_count; i++) {
+        if (tbl->columns[i].is_key || !in_mask(mask, i))
+            continue;
+        mr_buf_append_z(out, lead);
+        mr_sqlite_quote(tbl->columns[i].name, out);
+        lead = ",";
+    }
+    mr_buf_append_z(out, " FROM ");
+    mr_sqlite_quote(tbl->name, out);
+    append_key_equal(tbl, out);
 }
 
 /* WHERE rowid = (the first row equal to `match`, NULL equal to NULL, JSON as documents). */
@@ -204,6 +224,9 @@ static enum mr_status make_text(const struct mr_table *tbl, enum mr_sqlite_state
             mr_sqlite_quote(tbl->name, out);
         }
         append_match(tbl, rowid, match, out);
+        break;
+    case MR_SQLITE_READ:
+        append_read(tbl, mask, out);
         break;
     case MR_SQLITE_TRUNCATE:
         mr_buf_append_z(out, "DELETE FROM ");
