@@ -46,7 +46,7 @@ static enum mr_status fill_row(const struct mr_entry *e, const struct mr_table *
     bool keep = false, patched = false;
     for (uint32_t i = 0; i < tbl->column_count; i++) {
         struct mr_value in = mr_entry_cell(e, i);
-        bool is_delete = e->kind == MR_ROW_DELETE || e->kind == MR_ROW_DELETE_RANGE;
+        bool is_delete = e->kind == MR_ROW_DELETE || e->kind == MR_ROW_DELETE_RANGE || e->kind == MR_ROW_MOVE_ALL;
         if (is_delete && !tbl->columns[i].is_key)
             in = (struct mr_value){.tag = MR_V_ABSENT};
         patched |= in.tag == MR_V_PATCH;
@@ -58,9 +58,9 @@ static enum mr_status fill_row(const struct mr_entry *e, const struct mr_table *
     if (e->match == NULL)
         return MR_OK;
     struct mr_value *match = mr_arena_alloc(ar, tbl->column_count * sizeof *match);
-    bool ignored = false;
+    bool ignored = false, is_move = e->kind == MR_ROW_MOVE || e->kind == MR_ROW_MOVE_ALL;
     for (uint32_t i = 0; i < tbl->column_count; i++) {
-        struct mr_value beyond = e->kind == MR_ROW_MOVE ? (struct mr_value){.tag = MR_V_ABSENT} : mr_value_null();
+        struct mr_value beyond = is_move ? (struct mr_value){.tag = MR_V_ABSENT} : mr_value_null();
         struct mr_value in = i < e->match_count ? e->match[i] : beyond;
         MR_TRY(fill_cell(in, &tbl->columns[i], ar, &match[i], &ignored, err));
     }
@@ -168,6 +168,7 @@ static void count_row(struct mr_job *job, const struct mr_row *row)
         break;
     case MR_ROW_DELETE_RANGE: /* how many rows it takes away nobody knows */
     case MR_ROW_MOVE: /* the upsert behind it counts */
+    case MR_ROW_MOVE_ALL:
         break;
     }
 }

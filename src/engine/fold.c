@@ -277,6 +277,20 @@ void mr_fold_add(struct mr_fold *fold, struct mr_arena *ar, const struct mr_entr
     have->merged += e->merged;
 }
 
+void mr_fold_order(struct mr_fold *fold, struct mr_arena *ar)
+{
+    if (fold->ordered)
+        return;
+    struct mr_entry *entries = mr_arena_alloc(ar, (fold->cap + 1) * sizeof *entries);
+    size_t n = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < fold->count; i++)
+            if ((fold->entries[i].kind == MR_ROW_DELETE_RANGE) == (pass == 0))
+                entries[n++] = fold->entries[i];
+    fold->entries = entries;
+    fold->ordered = true;
+}
+
 void mr_fold_truncate(struct mr_fold *fold, uint32_t origin)
 {
     fold->count = 0;

@@ -45,6 +45,8 @@ void mr_fold_add(struct mr_fold *fold, struct mr_arena *ar, const struct mr_entr
 void mr_fold_void(struct mr_fold *fold, const struct mr_entry *ranges, size_t count);
 /* Fill in the hash of an entry whose key is complete. */
 void mr_entry_hash(struct mr_entry *e);
+/* Order counts from here on: nothing more is merged, and what there is stands as it is applied, ranges first. */
+void mr_fold_order(struct mr_fold *fold, struct mr_arena *ar);
 /* Everything before is void: the table is emptied first. */
 void mr_fold_truncate(struct mr_fold *fold, uint32_t origin);
 

@@ -111,6 +111,7 @@ static enum mr_replay_outcome check_kinds(const struct replay *r, struct mr_erro
             case MR_ROW_DELETE_MATCH:
                 return refuse(MR_REPLAY_FORCE, err, "deletes a row of", rel->source_name, "; --overwrite applies it");
             case MR_ROW_MOVE:
+            case MR_ROW_MOVE_ALL:
                 return refuse(MR_REPLAY_FORCE, err, "changes the key of a row of", rel->source_name, "; --overwrite applies it");
             case MR_ROW_UPDATE_MATCH:
                 return refuse(MR_REPLAY_FORCE, err, "changes a row of", rel->source_name,

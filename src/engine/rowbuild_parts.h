@@ -1,4 +1,4 @@
-/* What the files of rowbuild share: rowbuild.c (the operations), rowjudge.c (fields and cells), rowkey.c (the key), rowchild.c and rowgap.c (elements
+/* What the files of rowbuild share: rowbuild.c (the operations), rowjudge.c (fields and cells), rowkey.c (the key), rowchild.c, rowgap.c and rowmove.c (elements
  * of arrays). */
 #ifndef MILLRACE_ENGINE_ROWBUILD_PARTS_H
 #define MILLRACE_ENGINE_ROWBUILD_PARTS_H

@@ -110,6 +110,14 @@ static bool prepare(struct mr_child_build *cb, struct mr_fields root_key, uint64
     return true;
 }
 
+bool mr_child_key_of(struct mr_child_build *cb, struct mr_fields root_key, uint64_t lane_key, struct mr_child_key *out)
+{
+    if (judge_key(cb, key_fields(cb->root, cb->b.rel, root_key), lane_key, out))
+        return true;
+    cb->root->outcome = cb->b.outcome;
+    return false;
+}
+
 struct mr_child_build *mr_child_begin(struct mr_row_build *b, struct mr_rel *rel)
 {
     if (rel->build_seq == b->in->build_seq && ((struct mr_child_build *)rel->build)->key.cells != NULL)
@@ -147,12 +155,11 @@ static bool too_large(struct mr_row_build *b)
     return false;
 }
 
-static bool add_entry(struct mr_row_build *root, struct mr_child_build *cb, const struct mr_entry *e, size_t cells)
+bool mr_child_add(struct mr_row_build *root, struct mr_child_list *list, const struct mr_entry *e, size_t cells)
 {
     root->cell_total += cells;
     if (root->cell_total > MAX_CELLS)
         return too_large(root);
-    struct mr_child_list *list = e->kind == MR_ROW_DELETE_RANGE ? &cb->ranges : &cb->rows;
     if (list->count == list->cap) {
         size_t cap = list->cap == 0 ? 16 : list->cap * 2;
         struct mr_entry *bigger = mr_arena_alloc(root->batch->ar, cap * sizeof *bigger);
@@ -167,7 +174,12 @@ static bool add_entry(struct mr_row_build *root, struct mr_child_build *cb, cons
     return true;
 }
 
-static void set_key(const struct mr_child_build *cb, const struct mr_child_key *key, const uint32_t *pos, uint32_t count,
+static bool add_entry(struct mr_row_build *root, struct mr_child_build *cb, const struct mr_entry *e, size_t cells)
+{
+    return mr_child_add(root, e->kind == MR_ROW_DELETE_RANGE ? &cb->ranges : &cb->rows, e, cells);
+}
+
+void mr_child_set_key(const struct mr_child_build *cb, const struct mr_child_key *key, const uint32_t *pos, uint32_t count,
                     const uint32_t *end, struct mr_entry *e)
 {
     size_t len = key->bytes.len + ((size_t)count + (end != NULL)) * 4;
@@ -184,8 +196,8 @@ static void set_key(const struct mr_child_build *cb, const struct mr_child_key *
     mr_entry_hash(e);
 }
 
-bool mr_child_range_of(struct mr_child_build *cb, const struct mr_child_key *key, const uint32_t *pos, uint32_t count, uint32_t from,
-                       uint32_t end)
+struct mr_entry mr_child_range_entry(struct mr_child_build *cb, const struct mr_child_key *key, const uint32_t *pos, uint32_t count, uint32_t from,
+                                uint32_t end)
 {
     uint32_t cells = cb->pos_column[count];
     for (size_t i = 0; i < key->count; i++)
@@ -197,7 +209,14 @@ bool mr_child_range_of(struct mr_child_build *cb, const struct mr_child_key *key
     for (uint32_t level = 0; level < cb->b.rel->depth; level++)
         e.cells[cb->pos_column[level]] = level < count ? mr_value_int(pos[level]) : (struct mr_value){.tag = MR_V_ABSENT};
     e.cells[cb->pos_column[count]] = mr_value_int(from);
-    set_key(cb, key, pos, count, &end, &e);
+    mr_child_set_key(cb, key, pos, count, &end, &e);
+    return e;
+}
+
+bool mr_child_range_of(struct mr_child_build *cb, const struct mr_child_key *key, const uint32_t *pos, uint32_t count, uint32_t from,
+                       uint32_t end)
+{
+    struct mr_entry e = mr_child_range_entry(cb, key, pos, count, from, end);
     return add_entry(cb->root, cb, &e, 2 * mr_tracker_count(cb->b.rel->tk));
 }
 
@@ -230,7 +249,7 @@ static bool add_row(struct mr_row_build *b, struct mr_rel *rel, const struct mr_
     e.cells = mr_row_cells(&cb->b, start, in->judged_count, is_whole, &e.cell_count);
     mr_row_null_removed(&cb->b, el->removed, e.cells, e.cell_count);
     in->judged_count = start;
-    set_key(cb, &cb->key, el->pos, rel->depth, NULL, &e);
+    mr_child_set_key(cb, &cb->key, el->pos, rel->depth, NULL, &e);
     rel->rows_seen++;
     return add_entry(b, cb, &e, 2 * (size_t)e.cell_count);
 }
@@ -373,44 +392,6 @@ static void note_mentioned(struct mr_row_build *b, struct mr_rel *const *rels)
     }
 }
 
-static bool old_rows_gone(struct mr_row_build *b, const struct mr_entry *old, struct mr_fields old_key)
-{
-    for (size_t i = 0; i < b->rel->child_count; i++) {
-        struct mr_rel *rel = b->rel->children[i];
-        struct mr_child_build *cb = mr_child_has_rows(rel) ? mr_child_begin(b, rel) : NULL;
-        struct mr_child_key key = {0};
-        if (!mr_child_has_rows(rel))
-            continue;
-        if (cb == NULL)
-            return false;
-        if (!judge_key(cb, key_fields(b, rel, old_key), old->lane_key, &key)) {
-            b->outcome = cb->b.outcome;
-            return false;
-        }
-        if (!mr_child_range_of(cb, &key, NULL, 0, 0, MR_LAST_POSITION))
-            return false;
-        cb->old_ranges = cb->ranges.count;
-    }
-    return true;
-}
-
-/* The key changes, and of an array that has rows under the old key the event does not tell the elements: neither can they be written under the new
- * one, nor may they be lost without a word. */
-static bool knows_arrays(struct mr_row_build *b)
-{
-    for (size_t i = 0; i < b->ev->elements.count; i++) {
-        const struct mr_rel *rel = b->element_rels[i];
-        if (b->ev->elements.items[i].kind != MR_ELEMENT_KEEP || rel == NULL || !mr_child_has_rows(rel))
-            continue;
-        mr_fail_data(b->err, MR_CODE_UNSUPPORTED, "%.*s: the key changes, and the event does not bring the array whose elements are in %.*s",
-                     MR_STR_FMT(b->rel->source_name), MR_STR_FMT(rel->target_table));
-        mr_error_hint(b->err, "let the source send whole rows (PostgreSQL: REPLICA IDENTITY FULL)");
-        b->outcome = MR_ROW_DEAD;
-        return false;
-    }
-    return true;
-}
-
 bool mr_row_children(struct mr_row_build *b, const struct mr_entry *e, const struct mr_entry *old, struct mr_fields old_key, bool full)
 {
     if (!b->ev->has_elements || (b->ev->elements.count == 0 && b->rel->child_count == 0))
@@ -418,7 +399,7 @@ bool mr_row_children(struct mr_row_build *b, const struct mr_entry *e, const str
     struct mr_rel *const *rels = b->element_rels;
     b->lane_key = e->lane_key;
     sort_out(b, rels);
-    if (old != NULL && old->kind == MR_ROW_DELETE && (!knows_arrays(b) || !old_rows_gone(b, old, old_key)))
+    if (old != NULL && !mr_child_leave_key(b, old, old_key, full))
         return false;
     note_mentioned(b, rels);
     if (full && !remove_unmentioned(b))
@@ -460,6 +441,9 @@ static void fold_child(struct mr_row_build *b, struct mr_child_build *cb)
     struct mr_rel *rel = cb->b.rel;
     mr_row_remember_key_types(&cb->b);
     struct mr_fold *fold = mr_batch_fold(b->batch, rel);
+    if (cb->moves.count > 0)
+        mr_fold_order(fold, b->batch->ar);
+    fold_list(b, fold, &cb->moves);
     if (!fold->ordered) {
         mr_fold_void(fold, cb->ranges.items, cb->old_ranges);
         mr_fold_void(fold, cb->ranges.items + cb->old_ranges, cb->ranges.count - cb->old_ranges);

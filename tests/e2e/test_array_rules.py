@@ -34,7 +34,7 @@ class Run:
         if name not in self.target.tables():
             return None
         rows = [{n: str(c.value) for n, c in r.items() if c.value is not None} for r in self.target.rows(name)]
-        return sorted(rows, key=lambda r: [r.get(k, "") for k in ("id", "_id", "_pos", "_pos2")])
+        return sorted(rows, key=lambda r: [r.get(k, "") for k in ("id", "_id", "code", "_pos", "_pos2")])
 
     def dead(self):
         return [d[1] for d in self.target.control("dead_letter", "id, code")]
@@ -170,11 +170,89 @@ def test_an_array_that_the_event_does_not_know_stays(run):
     same([run.table("t"), run.table("t__b")], [[row(id=1, n=2)], []])
 
 
-def test_a_key_that_changes_takes_no_unknown_array_along(run):
+def test_a_key_that_changes_takes_unknown_arrays_along(run):
     setting = 'tables.t.primary_key=[code]'
-    run.load([event("c", {"code": "x", "n": 1, "a": [1]}), event("u", {"code": "y", "n": 2, "a": ["__debezium_unavailable_value"]}, before={"code": "x"})], setting)
+    unknown = ["__debezium_unavailable_value"]
+    run.load([event("c", {"code": "x", "n": 1, "a": [{"b": [1, 2]}], "c": [5, 6]}),
+              event("u", {"code": "y", "n": 2, "a": unknown, "c": [7]}, before={"code": "x"})], setting)
+    same([(r["code"], r["_pos"]) for r in run.table("t__a")], [("y", "0")])
+    same([(r["code"], r["value"]) for r in run.table("t__a__b")], [("y", "1"), ("y", "2")])
+    run.load([event("u", {"code": "z", "n": 3, "a": unknown, "c": unknown}, before={"code": "y"})], setting)
+    same([(r["code"], r["value"]) for r in run.table("t__a__b")], [("z", "1"), ("z", "2")])
+    same([(r["code"], r["value"]) for r in run.table("t__c")], [("z", "7")])
+    same([run.table("t"), run.dead()], [[row(code="z", n=3)], []])
+
+
+def keep_lines():
+    """x is known; y has been left over from before; then x becomes y, and the event does not tell of a, nor of m and d."""
+    return [event("c", {"code": "x", "n": 1, "m": 7, "a": [1, {"k": [2]}], "b": [3], "d": {"e": [4]}}),
+            event("c", {"code": "y", "n": 5, "a": [8, 9, {"k": [10, 11]}], "d": {"e": [12, 13]}}),
+            event("u", {"code": "y", "n": 2, "b": [4]}, before={"code": "x"})]
+
+
+def moved(run):
+    same(run.dead(), [])
+    same(run.table("t"), [row(code="y", n=2, m=7)])
+    same([(r["code"], r["_pos"], r.get("value")) for r in run.table("t__a")], [("y", "0", "1"), ("y", "1", None)])
+    same([(r["code"], r["_pos"], r["_pos2"], r["value"]) for r in run.table("t__a__k")], [("y", "1", "0", "2")])
+    same([(r["code"], r["value"]) for r in run.table("t__b")], [("y", "4")])
+    same([(r["code"], r["value"]) for r in run.table("t__d_e")], [("y", "4")])
+
+
+def test_missing_keep_takes_arrays_along_with_the_key(run):
+    settings = ("tables.t.primary_key=[code]", "tables.t.missing=keep")
+    run.load(keep_lines(), *settings)
+    moved(run)
+
+
+def test_missing_keep_takes_arrays_along_batch_by_batch(run):
+    settings = ("tables.t.primary_key=[code]", "tables.t.missing=keep")
+    for line in keep_lines():
+        run.load([line], *settings)
+    moved(run)
+
+
+def test_what_comes_after_a_key_that_changes_counts(run):
+    settings = ("tables.t.primary_key=[code]", "tables.t.missing=keep")
+    run.load([event("c", {"code": "x", "a": [1, 2, 3], "b": [1]}), event("u", {"code": "x", "a": [4, 5]}),
+              event("u", {"code": "y", "b": [2]}, before={"code": "x"}), event("u", {"code": "y", "a": [4, 6, 7]}),
+              event("c", {"code": "x", "a": [9], "b": [9]}), event("d", key={"code": "x"}, before={"code": "x"}),
+              event("u", {"code": "z", "b": []}, before={"code": "y"}), event("c", {"code": "x", "b": [8]})], *settings)
+    same(run.dead(), [])
+    same([(r["code"], r["value"]) for r in run.table("t__a")], [("z", "4"), ("z", "6"), ("z", "7")])
+    same([(r["code"], r["value"]) for r in run.table("t__b")], [("x", "8")])
+    same([r["code"] for r in run.table("t")], ["x", "z"])
+
+
+def test_a_key_that_changes_back_and_forth_keeps_the_elements(run):
+    settings = ("tables.t.primary_key=[code]", "tables.t.missing=keep")
+    lines = [event("c", {"code": "k0", "a": [1, 2]})]
+    lines += [event("u", {"code": f"k{(i + 1) % 3}"}, before={"code": f"k{i % 3}"}) for i in range(7)]
+    run.load(lines, *settings)
+    same([(r["code"], r["value"]) for r in run.table("t__a")], [("k1", "1"), ("k1", "2")])
+    same([r["code"] for r in run.table("t")], ["k1"])
+
+
+def test_a_marked_row_keeps_its_elements_so_that_they_cannot_go_along(run):
+    settings = ("tables.t.primary_key=[code]", "tables.t.missing=keep", "tables.t.delete=soft")
+    run.load([event("c", {"code": "x", "n": 1, "a": [1]}), event("u", {"code": "y", "n": 2}, before={"code": "x"})], *settings)
     same(run.dead(), ["unsupported"])
     same([(r["code"], r["value"]) for r in run.table("t__a")], [("x", "1")])
+    same([(r["code"], r["n"]) for r in run.table("t")], [("x", "1")])
+    run.load([event("u", {"code": "z", "n": 3, "a": [4]}, before={"code": "x"})], *settings[:1], "tables.t.delete=soft")
+    same([(r["code"], r["value"]) for r in run.table("t__a")], [("x", "1"), ("z", "4")])
+
+
+def test_several_appliers_move_nothing_between_them(run):
+    if run.target.name == "sqlite":
+        return
+    settings = ("tables.t.primary_key=[code]", "tables.t.missing=keep", "target.appliers=3")
+    codes = [f"c{i}" for i in range(12)]
+    run.load([event("c", {"code": c, "n": 1, "a": [1, 2]}) for c in codes], *settings)
+    run.load([event("u", {"code": c + "x", "n": 2}, before={"code": c}) for c in codes], *settings)
+    same(run.dead(), ["unsupported"] * 12)
+    same(sorted((r["code"], r["value"]) for r in run.table("t__a")), sorted((c, v) for c in codes for v in "12"))
+    same(sorted(r["code"] for r in run.table("t")), sorted(codes))
 
 
 def test_missing_keep_leaves_arrays_that_a_row_lacks(run):

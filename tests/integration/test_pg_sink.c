@@ -222,6 +222,24 @@ static void test_a_range_deletes_the_rows_between(void **state)
     mr_table_unref(tbl);
 }
 
+static void test_all_rows_of_a_part_of_the_key_are_moved(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", t_int, true}, {"pos", t_int, true}, {"v", t_text});
+    create(tbl);
+    sql("INSERT INTO s.t SELECT i, p, 'x' || i FROM generate_series(1, 2) i, generate_series(0, 2) p");
+    struct rows *rows = rows_of(tbl);
+    struct mr_value *match = mr_arena_zalloc(ar, 3 * sizeof *match);
+    match[0] = INT(1);
+    ROW(rows, MR_ROW_MOVE_ALL, INT(3), ABSENT, ABSENT)->match = match;
+    ROW(rows, MR_ROW_UPSERT, INT(3), INT(1), TEXT("new"));
+    rows->batch.ordered = true;
+    apply(rows);
+    assert_string_equal(rows_text("SELECT id, string_agg(pos || v, ',' ORDER BY pos) FROM s.t GROUP BY 1 ORDER BY 1"),
+                        "2|0x2,1x2,2x2\n3|0x1,1new,2x1\n");
+    mr_table_unref(tbl);
+}
+
 /* By bytes: 1.5 is not 1.50, and types without an equality of their own do not matter. */
 static void test_rows_that_are_the_same_are_not_written_where_the_table_says_so(void **state)
 {
@@ -780,6 +798,7 @@ int main(void)
         TEST(test_partial_update_of_a_row_with_a_required_column),
         TEST(test_composite_keys_are_upserted_and_deleted),
         TEST(test_a_range_deletes_the_rows_between),
+        TEST(test_all_rows_of_a_part_of_the_key_are_moved),
         TEST(test_rows_that_are_the_same_are_not_written_where_the_table_says_so),
         TEST(test_cells_of_a_row_are_read_and_locked),
         TEST(test_rows_of_key_columns_alone),

@@ -99,6 +99,13 @@ static void apply_cell(int64_t *cell, struct mr_value v, bool there)
 static void apply(struct model *m, const struct mr_entry *e)
 {
     uint32_t root = (uint32_t)(e->key.ptr[0] - 'a');
+    if (e->kind == MR_ROW_MOVE_ALL) { /* the key has no positions; `from` is the root that it was */
+        memcpy(m->there[root], m->there[e->from], sizeof m->there[root]);
+        memcpy(m->a[root], m->a[e->from], sizeof m->a[root]);
+        memcpy(m->b[root], m->b[e->from], sizeof m->b[root]);
+        memset(m->there[e->from], 0, sizeof m->there[root]);
+        return;
+    }
     if (e->kind == MR_ROW_DELETE_RANGE) {
         bool has_prefix = e->key.len > 5;
         for (uint32_t p = 0; p < PLACES; p++)
@@ -121,11 +128,19 @@ static void change(uint64_t *state, struct mr_arena *ar, struct model *one_by_on
     uint32_t root = (uint32_t)(next(state) % ROOTS);
     struct mr_entry ranges[3];
     size_t count = next(state) % 4;
+    if (next(state) % 60 == 0) { /* a root gets another key: order counts from here on */
+        struct mr_entry move = {.kind = MR_ROW_MOVE_ALL, .from = (root + 1) % ROOTS};
+        set_key(&move, ar, root, NULL, 0, NULL);
+        mr_fold_order(fold, ar);
+        mr_fold_add(fold, ar, &move);
+        apply(one_by_one, &move);
+    }
     for (size_t i = 0; i < count; i++) {
         ranges[i] = random_range(state, ar, root);
         apply(one_by_one, &ranges[i]);
     }
-    mr_fold_void(fold, ranges, count);
+    if (!fold->ordered)
+        mr_fold_void(fold, ranges, count);
     for (size_t i = 0; i < count; i++)
         mr_fold_add(fold, ar, &ranges[i]);
     for (uint64_t rows = next(state) % 4; rows > 0; rows--) {
@@ -154,7 +169,9 @@ static void run_seed(uint64_t seed)
     }
     if (fold.truncate_first)
         memset(folded.there, 0, sizeof folded.there);
-    for (int ranges = 1; ranges >= 0; ranges--)
+    for (size_t i = 0; fold.ordered && i < fold.count; i++)
+        apply(&folded, &fold.entries[i]);
+    for (int ranges = 1; !fold.ordered && ranges >= 0; ranges--)
         for (size_t i = fold.count; i-- > 0;) /* in whatever order */
             if ((fold.entries[i].kind == MR_ROW_DELETE_RANGE) == ranges)
                 apply(&folded, &fold.entries[i]);

@@ -366,6 +366,21 @@ static void test_a_moved_row_keeps_its_columns_and_replaces_what_is_in_its_way(v
     mr_table_unref(tbl);
 }
 
+static void test_all_rows_of_a_part_of_the_key_are_moved(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", INT64, true}, {"pos", INT64, true}, {"v", TEXT, false});
+    create_table(sink, tbl);
+    for (int i = 0; i < 3; i++)
+        APPLY(sink, tbl, false, ROW(MR_ROW_UPSERT, int_value(1), int_value(i), text_value("one")),
+              ROW(MR_ROW_UPSERT, int_value(2), int_value(i), text_value("two")));
+    struct mr_row move = ROW(MR_ROW_MOVE_ALL, int_value(3), absent_value(), absent_value());
+    move.match = CELLS(int_value(1), absent_value(), absent_value());
+    APPLY(sink, tbl, true, move, ROW(MR_ROW_UPSERT, int_value(3), int_value(1), text_value("new")));
+    assert_query("SELECT id, group_concat(pos || v) FROM t GROUP BY id", "2|0two,1two,2two\n3|0one,1new,2one\n");
+    mr_table_unref(tbl);
+}
+
 static void test_rows_without_a_key_change_one_matching_row(void **state)
 {
     (void)state;
@@ -835,6 +850,7 @@ int main(void)
         TEST(test_a_null_in_the_key_is_refused),
         TEST(test_replay_reports_rows_that_were_there),
         TEST(test_a_moved_row_keeps_its_columns_and_replaces_what_is_in_its_way),
+        TEST(test_all_rows_of_a_part_of_the_key_are_moved),
         TEST(test_rows_without_a_key_change_one_matching_row),
         TEST(test_matching_works_where_columns_are_named_like_the_rowid),
         TEST(test_truncate_comes_before_the_rows),

@@ -90,6 +90,8 @@ static enum mr_status apply_row(struct plan *pl, uint32_t row)
         return insert_only(pl, row);
     case MR_ROW_DELETE_RANGE:
         return mr_my_run_row(&pl->run, MR_MY_DELETE_RANGE, row, NULL, pl->err);
+    case MR_ROW_MOVE_ALL:
+        return mr_my_run_row(&pl->run, MR_MY_MOVE_ALL, row, NULL, pl->err);
     }
     return mr_fail(pl->err, MR_E_BUG, "a row of kind %d", (int)row_of(pl, row)->kind);
 }

@@ -177,6 +177,24 @@ static void build_delete_range(struct builder *b)
     put_param(b, b->shape->key[last], true);
 }
 
+static void build_move_all(struct builder *b)
+{
+    bool is_first = true;
+
+    put_update(b, true);
+    for (size_t k = 0; k < b->shape->key_count; k++) {
+        size_t i = b->shape->key[k];
+        if (!mr_my_is_set(b->spec->match[i]))
+            continue;
+        put(b, is_first ? "" : " AND ");
+        put_ident(b, i);
+        put(b, " = ");
+        put_param(b, i, true);
+        is_first = false;
+    }
+    put(b, is_first ? "FALSE" : "");
+}
+
 static void build_look(struct builder *b)
 {
     bool is_first = true;
@@ -313,6 +331,9 @@ bool mr_my_statement(const struct mr_my_spec *spec, struct mr_buf *out, struct m
         put_target(&b);
         put(&b, " WHERE ");
         put_where_matched(&b);
+        break;
+    case MR_MY_MOVE_ALL:
+        build_move_all(&b);
         break;
     case MR_MY_DELETE_RANGE:
         build_delete_range(&b);

@@ -363,6 +363,27 @@ static void build_move(struct builder *b)
     put_where_matched(b);
 }
 
+/* The columns of `match` are not null. */
+static void build_move_all(struct builder *b)
+{
+    bool is_first = true;
+
+    put_update(b, true);
+    put(b, " WHERE ");
+    for (size_t k = 0; k < b->shape->key_count; k++) {
+        size_t i = b->shape->key[k];
+        if (!mr_pg_is_set(b->spec->match[i]))
+            continue;
+        put(b, is_first ? "" : " AND ");
+        put_stored(b, "t.", i);
+        put(b, " = ");
+        put_param(b, i, true);
+        put_cast(b, i);
+        is_first = false;
+    }
+    put(b, is_first ? "false" : "");
+}
+
 static void build_move_clear(struct builder *b)
 {
     build_delete(b);
@@ -509,6 +530,9 @@ bool mr_pg_statement(const struct mr_pg_spec *spec, struct mr_buf *out, struct m
         break;
     case MR_PG_DELETE_MATCH:
         build_delete_match(&b);
+        break;
+    case MR_PG_MOVE_ALL:
+        build_move_all(&b);
         break;
     case MR_PG_DELETE_RANGE:
         build_delete_range(&b);

@@ -132,6 +132,17 @@ static enum mr_status change_matching(struct work *w, enum mr_sqlite_statement k
     return insert_row(w, MR_SQLITE_INSERT, row, err);
 }
 
+static enum mr_status move_all(struct work *w, const struct mr_row *row, struct mr_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    mask_of(row->cells, w->tbl->column_count, w->mask);
+    mask_of(row->match, w->tbl->column_count, w->match);
+    MR_TRY(mr_sqlite_statement(w->s, w->tbl, MR_SQLITE_MOVE_ALL, w->mask, w->match, &stmt, err));
+    MR_TRY(bind_row(w, stmt, row->cells, 0, err));
+    MR_TRY(bind_row(w, stmt, row->match, w->tbl->column_count, err));
+    return step(w, stmt, err);
+}
+
 /* Under a new key. Where there is a row with that key already, it makes room: a statement that fails changes nothing. */
 static enum mr_status move_row(struct work *w, const struct mr_row *row, struct mr_error *err)
 {
@@ -166,6 +177,8 @@ static enum mr_status apply_row(struct work *w, struct mr_row *row, struct mr_er
         return change_matching(w, MR_SQLITE_UPDATE_ONE, row, err);
     case MR_ROW_MOVE:
         return move_row(w, row, err);
+    case MR_ROW_MOVE_ALL:
+        return move_all(w, row, err);
     case MR_ROW_DELETE_MATCH:
         return change_matching(w, MR_SQLITE_DELETE_ONE, row, err);
     case MR_ROW_INSERT_ONLY:

@@ -193,6 +193,21 @@ static void append_set(const struct mr_table *tbl, const unsigned char *mask, st
     }
 }
 
+/* The key columns of `match` decide. */
+static void append_move_all(const struct mr_table *tbl, const unsigned char *mask, const unsigned char *match, struct mr_buf *out)
+{
+    const char *lead = " WHERE ";
+    append_set(tbl, mask, out);
+    for (size_t i = 0; i < tbl->column_count; i++) {
+        if (!in_mask(match, i))
+            continue;
+        mr_buf_append_z(out, lead);
+        mr_sqlite_quote(tbl->columns[i].name, out);
+        mr_buf_printf(out, "=?%zu", tbl->column_count + i + 1);
+        lead = " AND ";
+    }
+}
+
 static enum mr_status make_text(const struct mr_table *tbl, enum mr_sqlite_statement kind, const unsigned char *mask,
                                 const unsigned char *match, struct mr_buf *out, struct mr_error *err)
 {
@@ -224,6 +239,9 @@ static enum mr_status make_text(const struct mr_table *tbl, enum mr_sqlite_state
             mr_sqlite_quote(tbl->name, out);
         }
         append_match(tbl, rowid, match, out);
+        break;
+    case MR_SQLITE_MOVE_ALL:
+        append_move_all(tbl, mask, match, out);
         break;
     case MR_SQLITE_READ:
         append_read(tbl, mask, out);
