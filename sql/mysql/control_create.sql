@@ -134,6 +134,18 @@ CREATE TABLE IF NOT EXISTS {source_type} (
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
   COMMENT 'What schema topics told of the columns of source tables: rows without a schema are decoded by it.';
 
+CREATE TABLE IF NOT EXISTS {source_ddl} (
+    place_key   BINARY(32) NOT NULL COMMENT 'SHA-256 of length of pipeline, pipeline, topic',
+    pipeline    LONGTEXT NOT NULL,
+    topic       LONGTEXT NOT NULL COMMENT 'Kafka topic, or identity of a file',
+    `partition` INT NOT NULL,
+    position    BIGINT NOT NULL COMMENT 'position after the message',
+    part        INT NOT NULL COMMENT 'which of the things that the statement does, from 0',
+    recorded_at DATETIME(6) NOT NULL,
+    PRIMARY KEY (place_key, `partition`, position, part)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
+  COMMENT 'What of a schema change at the source has been done in the target: nothing of it is done twice.';
+
 CREATE TABLE IF NOT EXISTS {dead_letter} (
     id                  BIGINT NOT NULL AUTO_INCREMENT,
     recorded_at         DATETIME(6) NOT NULL,

@@ -133,6 +133,17 @@ CREATE TABLE IF NOT EXISTS {source_type} (
     PRIMARY KEY (pipeline, topic, "partition", record_offset, part)
 ) WITHOUT ROWID;
 
+-- What of a schema change at the source has been done in the target (ddl: apply): nothing of it is done twice.
+CREATE TABLE IF NOT EXISTS {source_ddl} (
+    pipeline    TEXT    NOT NULL,
+    topic       TEXT    NOT NULL, -- Kafka topic, or identity of a file
+    "partition" INTEGER NOT NULL,
+    position    INTEGER NOT NULL, -- position after the message
+    part        INTEGER NOT NULL, -- which of the things that the statement does, from 0
+    recorded_at TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'),
+    PRIMARY KEY (pipeline, topic, "partition", position, part)
+) WITHOUT ROWID;
+
 -- Messages that could not be loaded, with their exact bytes and the reason.
 CREATE TABLE IF NOT EXISTS {dead_letter} (
     id                  INTEGER PRIMARY KEY AUTOINCREMENT,

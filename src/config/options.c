@@ -17,6 +17,8 @@ const struct mr_word mr_missing_words[] = {{"null", MR_MISSING_NULL}, {"keep", M
 
 static const struct mr_word evolve_words[] = {
     {"full", MR_EVOLVE_FULL}, {"add", MR_EVOLVE_ADD}, {"none", MR_EVOLVE_NONE}, {NULL, 0}};
+static const struct mr_word ddl_words[] = {
+    {"ignore", MR_DDL_IGNORE}, {"report", MR_DDL_REPORT}, {"apply", MR_DDL_APPLY}, {NULL, 0}};
 static const struct mr_word text_invalid_words[] = {
     {"dead_letter", MR_TEXT_DEAD_LETTER}, {"strip", MR_TEXT_STRIP}, {"replace", MR_TEXT_REPLACE}, {NULL, 0}};
 static const struct mr_word array_words[] = {
@@ -113,6 +115,11 @@ const struct mr_option mr_options[] = {
                "was created anew, or its messages have expired). Without it such a topic stops with a "
                "message."},
 
+    {"ddl", MR_OPT_WORD, AT(ddl), .words = ddl_words, .default_z = "report",
+     .help_z = "What becomes of DDL of the source that arrives as an event (Debezium's schema changes, Canal, DTS, Maxwell). `ignore`: "
+               "counted. `report`: written to the log and to the control table `ddl_history`. `apply`: columns and tables are added, "
+               "widened, renamed and dropped in the target as at the source, as far as `target.evolve` allows; the statement itself is "
+               "never run. Truncates are applied in every mode."},
     {"format", MR_OPT_TEXT, AT(format), .default_z = "auto", .flag_z = "--format",
      .help_z =
          "Format of the events. `auto` finds it out for each topic; `json` (plain rows) is never guessed. `avro`, `protobuf`, `json_sr`, "

@@ -9,6 +9,7 @@
 
 #include "arrays.h"
 #include "control.h"
+#include "debezium_ddl.h"
 #include "debezium_mongodb.h"
 #include "detect.h"
 #include "key.h"
@@ -362,6 +363,25 @@ static enum mr_status tombstone(struct mr_decoder *dec, const struct mr_record *
     return emit_added(&add, ev, err);
 }
 
+/* ---- Schema changes ---- */
+
+/* Adds to a schema change what it does, on its way to the engine. */
+struct filling {
+    const struct mr_config *cfg;
+    const struct mr_shape *sh;
+    struct mr_arena *ar;
+    mr_emit_fn emit;
+    void *ctx;
+};
+
+static enum mr_status emit_filled(void *ctx, const struct mr_change *ev, struct mr_error *err)
+{
+    struct filling *f = ctx;
+    struct mr_change copy = *ev;
+    mr_debezium_ddl_fill(f->cfg, f->sh, f->ar, &copy);
+    return f->emit(f->ctx, &copy, err);
+}
+
 /* ---- The decoder ---- */
 
 static void note_envelope(struct mr_topic_facts *facts, bool is_mongodb)
@@ -401,9 +421,12 @@ static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec
                           : relational(dec, rec, &value, &sh, ar, emit_added, &add, err);
     }
     if (mr_control_recognise(rec, &value, &sh, &control)) {
-        if (control == MR_CONTROL_SCHEMA_CHANGE && !value.is_wrapped) /* where it is, the rows are, and tell their types themselves */
+        struct filling f = {dec->cfg, &sh, ar, emit, ctx};
+        if (control != MR_CONTROL_SCHEMA_CHANGE)
+            return mr_control_emit(control, &sh, ar, emit, ctx, err);
+        if (!value.is_wrapped) /* where it is, the rows are, and tell their types themselves */
             mr_source_types_learn(dec->types, rec, &sh);
-        return mr_control_emit(control, &sh, ar, emit, ctx, err);
+        return mr_control_emit(control, &sh, ar, emit_filled, &f, err);
     }
 
     enum mr_status status =

@@ -5,6 +5,7 @@
 #include "control.h"
 #include "debezium.h"
 #include "detect.h"
+#include "mysql_ddl.h"
 #include "source_types.h"
 #include "payload.h"
 
@@ -310,6 +311,27 @@ static enum mr_status emit_held(void *ctx, const struct mr_change *ev, struct mr
     return h->emit(h->ctx, copy, err);
 }
 
+/* Reads the statement of a schema change, on its way to the engine: Canal, Maxwell, DTS tell its text alone. */
+struct reading_ddl {
+    const struct mr_config *cfg;
+    struct mr_arena *ar;
+    mr_emit_fn emit;
+    void *ctx;
+};
+
+static enum mr_status emit_with_actions(void *ctx, const struct mr_change *ev, struct mr_error *err)
+{
+    struct reading_ddl *r = ctx;
+    struct mr_action_list list = {0};
+    if (ev->op != MR_OP_CONTROL || ev->control != MR_CONTROL_SCHEMA_CHANGE || ev->statement_part > 0)
+        return r->emit(r->ctx, ev, err);
+    mr_mysql_ddl_read(r->cfg, ev->statement, ev->statement_db, r->ar, &list);
+    struct mr_change copy = *ev;
+    copy.actions = list.items;
+    copy.action_count = list.count;
+    return r->emit(r->ctx, &copy, err);
+}
+
 enum mr_status mr_decoder_set_decode(struct mr_decoder_set *set, const struct mr_record *rec,
                                      struct mr_topic_facts *facts, struct mr_arena *ar, mr_emit_fn emit,
                                      void *ctx, struct mr_error *err)
@@ -331,6 +353,11 @@ enum mr_status mr_decoder_set_decode(struct mr_decoder_set *set, const struct mr
     if (mr_decoders[index] == &mr_decoder_json && mr_payloads_key_is_explicit(set->payloads, rec->topic)) {
         emit = emit_held;
         ctx = &h;
+    }
+    struct reading_ddl r = {set->cfg, ar, emit, ctx};
+    if (set->cfg->ddl == MR_DDL_APPLY && mr_decoders[index] != &mr_decoder_debezium) {
+        emit = emit_with_actions;
+        ctx = &r;
     }
     return mr_decoders[index]->decode(set->decoders[index], &with, facts, ar, emit, ctx, err);
 }

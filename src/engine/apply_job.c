@@ -280,6 +280,8 @@ static enum mr_status finish(struct run *run)
         MR_TRY(control(run, mr_control_dead_letters_add(run->sink, letters, letter_count, run->err)));
     if (job->note_count > 0)
         MR_TRY(control(run, mr_control_type_history_add(run->sink, job->notes, job->note_count, run->err)));
+    for (size_t i = 0; i < job->report_count; i++)
+        MR_TRY(control(run, mr_control_ddl_history_add(run->sink, &job->reports[i], run->err)));
     MR_FAULT("before_positions");
     if (job->move_count > 0) {
         int64_t schema_epoch = job->schema_epoch;

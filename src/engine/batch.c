@@ -36,6 +36,7 @@ void mr_batch_destroy(struct mr_batch *batch)
     mr_xfree(batch->rels);
     mr_xfree(batch->letters);
     mr_xfree(batch->notes);
+    mr_xfree(batch->reports);
     mr_xfree(batch->parts);
     mr_xfree(batch->part_to);
     mr_xfree(batch->holds);
@@ -52,7 +53,9 @@ void mr_batch_remake(struct mr_batch *batch, uint64_t seq)
     batch->expanded = 0;
     batch->rel_count = 0;
     batch->letter_count = 0;
-    batch->note_count = 0;
+    batch->note_count = batch->report_count = 0;
+    batch->ddl = NULL;
+    batch->ddl_done = false;
     batch->part_count = 0;
     batch->hold_count = 0;
     batch->changes = batch->control = batch->schema_changes = 0;
@@ -155,4 +158,10 @@ struct mr_type_history_row *mr_batch_add_note(struct mr_batch *batch)
 {
     batch->notes = mr_xgrow(batch->notes, &batch->note_cap, batch->note_count + 1, sizeof *batch->notes);
     return &batch->notes[batch->note_count++];
+}
+
+struct mr_ddl_history_row *mr_batch_add_report(struct mr_batch *batch)
+{
+    batch->reports = mr_xgrow(batch->reports, &batch->report_cap, batch->report_count + 1, sizeof *batch->reports);
+    return &batch->reports[batch->report_count++];
 }

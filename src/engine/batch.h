@@ -53,6 +53,8 @@ struct mr_job {
     size_t letter_count, letter_cap;
     struct mr_type_history_row *notes; /* policy null, variants */
     size_t note_count;
+    const struct mr_ddl_history_row *reports; /* DDL of the source that is told and not run */
+    size_t report_count;
     struct mr_position_move *moves;
     size_t move_count;
     int64_t schema_epoch;        /* under which the rows were made */
@@ -89,6 +91,10 @@ struct mr_batch {
     size_t letter_count, letter_cap;
     struct mr_type_history_row *notes;
     size_t note_count, note_cap;
+    struct mr_ddl_history_row *reports;
+    size_t report_count, report_cap;
+    const struct mr_change *ddl; /* a schema change of the source that is to be followed: the batch's only change */
+    bool ddl_done;
     struct mr_part_state **parts; /* touched */
     int64_t *part_to;            /* position after their last record in this batch */
     size_t part_count, part_cap;
@@ -125,6 +131,7 @@ void mr_batch_touch_part(struct mr_batch *batch, struct mr_part_state *part, int
 struct mr_fold *mr_batch_fold(struct mr_batch *batch, struct mr_rel *rel);
 struct mr_dead_letter *mr_batch_add_letter(struct mr_batch *batch);
 struct mr_type_history_row *mr_batch_add_note(struct mr_batch *batch);
+struct mr_ddl_history_row *mr_batch_add_report(struct mr_batch *batch);
 
 /* Divide the batch into jobs: rows to lanes, coerced to their columns' types and sorted by key. Tables must have been published. A value that
  * does not coerce is a bug of the tracker and becomes a dead letter of its record. */

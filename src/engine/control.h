@@ -148,6 +148,24 @@ enum mr_status mr_control_topic_fact_save(struct mr_sink *sink, struct mr_str pi
                                           struct mr_str topic, const struct mr_topic_facts *facts,
                                           struct mr_error *err) MR_MUST_CHECK;
 
+/* ---- Following the source's DDL ---- */
+
+/* Has that part of the schema change in that message been done? Noted in the transaction that does it; mr_control_forget forgets it with the
+ * position. */
+enum mr_status mr_control_source_ddl_done(struct mr_sink *sink, struct mr_str pipeline, const struct mr_record *rec, uint32_t part,
+                                          bool *done, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_control_source_ddl_note(struct mr_sink *sink, struct mr_str pipeline, const struct mr_record *rec, uint32_t part,
+                                          struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_control_column_rename(struct mr_sink *sink, struct mr_str target_schema, struct mr_str target_table, struct mr_str column,
+                                        struct mr_str name, struct mr_str path, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_control_column_drop(struct mr_sink *sink, struct mr_str target_schema, struct mr_str target_table, struct mr_str column,
+                                      struct mr_error *err) MR_MUST_CHECK;
+/* With its columns; what is tracked under the new name is forgotten first. */
+enum mr_status mr_control_table_rename(struct mr_sink *sink, struct mr_str target_schema, struct mr_str target_table, struct mr_str new_schema,
+                                       struct mr_str new_table, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_control_table_drop(struct mr_sink *sink, struct mr_str target_schema, struct mr_str target_table, struct mr_error *err)
+    MR_MUST_CHECK;
+
 /* ---- Types of the source's columns ---- */
 
 /* What schema topics told, in the order of their topics and offsets. */

@@ -187,6 +187,8 @@ enum mr_status mr_control_forget(struct mr_sink *sink, struct mr_str pipeline, c
         mr_value_int(part ? part->partition : 0),
     };
     enum mr_status status = mr_control_run(sink, MR_Q_position_forget, params, 3, NULL, err);
+    if (status == MR_OK) /* what is read anew is done anew */
+        status = mr_control_run(sink, MR_Q_source_ddl_forget, params, 3, NULL, err);
     mr_arena_destroy(ar);
     return status;
 }

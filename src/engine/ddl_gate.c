@@ -301,6 +301,11 @@ static enum mr_refused refused_kind(const struct bring *b)
         return MR_REFUSED_ALTER;
     case MR_DDL_REPLACE_KEY:
         return MR_REFUSED_KEY;
+    case MR_DDL_DROP_COLUMN: /* these are no steps of this gate: ddl_event.c */
+    case MR_DDL_RENAME_COLUMN:
+    case MR_DDL_DROP_TABLE:
+    case MR_DDL_RENAME_TABLE:
+        break;
     }
     return MR_REFUSED_TABLE;
 }

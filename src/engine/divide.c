@@ -310,6 +310,8 @@ void mr_batch_divide(struct mr_batch *batch, const struct mr_config *cfg, uint32
             job->letter_count = job->letter_cap = batch->letter_count;
             job->notes = batch->notes;
             job->note_count = batch->note_count;
+            job->reports = batch->reports;
+            job->report_count = batch->report_count;
         }
         fill_tables(batch, job, cfg);
         fill_moves(batch, job);

@@ -2,6 +2,8 @@
  * make it anew. Main thread only. */
 #include "internal.h"
 
+#include "ddl_event.h"
+
 #include <millrace/base/fault.h>
 #include <millrace/base/log.h>
 #include <millrace/base/mem.h>
@@ -83,6 +85,10 @@ static enum mr_status take_in(struct mr_engine *e, struct mr_batch *batch, uint3
     *split = false;
     if (!is_current(ps, rec))
         return MR_OK;
+    if (batch->ddl != NULL) { /* nothing follows a schema change in its batch */
+        *split = i > 0;
+        return MR_OK;
+    }
     bool barrier = false;
     uint64_t decided = e->intake.decided, dead = e->intake.dead;
     enum mr_status status;
@@ -485,11 +491,16 @@ static bool any_lanes_to_fit(const struct mr_engine *e)
 
 static enum mr_status dispatch(struct mr_engine *e, struct mr_batch *batch, struct mr_error *err)
 {
-    bool alone = batch->barrier || any_barrier(e) || needs_ddl(batch) || mr_intake_facts_dirty(&e->intake);
+    bool alone = batch->barrier || batch->ddl != NULL || any_barrier(e) || needs_ddl(batch) || mr_intake_facts_dirty(&e->intake);
     MR_TRY(check_breaker(e, err));
     MR_TRY(wait_for_room(e, alone ? 0 : MR_MAX_IN_FLIGHT - 1, err));
     if (e->need_redo || e->fatal.status != MR_OK)
         return MR_OK;
+    if (batch->ddl != NULL) {
+        MR_TRY(mr_ddl_event_follow(e, batch, err));
+        if (e->need_redo)
+            return MR_OK;
+    }
     if (mr_intake_facts_dirty(&e->intake))
         MR_TRY(save_facts(e, err));
     if (needs_ddl(batch))
@@ -700,7 +711,7 @@ static size_t most_records(const struct mr_engine *e)
 static bool is_full(const struct mr_engine *e)
 {
     return e->open != NULL &&
-           (e->open->record_count >= most_records(e) || e->open->bytes >= e->cfg->batch_bytes ||
+           (e->open->ddl != NULL || e->open->record_count >= most_records(e) || e->open->bytes >= e->cfg->batch_bytes ||
             mr_batch_weight(e->open) / WEIGHT_FACTOR >= e->cfg->batch_bytes);
 }
 

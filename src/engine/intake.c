@@ -4,6 +4,7 @@
 #include <millrace/base/log.h>
 #include <millrace/base/mem.h>
 
+#include "ddl_event.h"
 #include "dead_letter.h"
 #include "rowbuild.h"
 
@@ -377,6 +378,10 @@ static enum mr_status take_changes(struct mr_intake *in, struct mr_batch *batch,
                 bury_lost(in, batch, &batch->records[index], ev, part);
             else
                 count_control(batch, ev);
+            if (ev->control == MR_CONTROL_SCHEMA_CHANGE && batch->records[index].position > part->dispatched[0])
+                *split = *split || mr_ddl_event_take(in->cfg, batch, index, ev);
+            if (*split)
+                return MR_OK;
             continue;
         }
         struct mr_rel *rel = in->rel_of[i];

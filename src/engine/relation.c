@@ -87,7 +87,7 @@ void mr_relations_destroy(struct mr_relations *rels)
 static void keep_control_tables(const struct mr_relations *rels, struct mr_str schema, struct mr_names *names)
 {
     static const char *const tables[] = {"meta", "position", "topic_fact", "tracked_table", "tracked_column",
-                                         "type_history", "ddl_history", "source_type", "dead_letter"};
+                                         "type_history", "ddl_history", "source_type", "source_ddl", "dead_letter"};
     const char *control_z = rels->cfg->control_schema;
     control_z = control_z != NULL && *control_z ? control_z : "millrace";
     if (!rels->sink_ops->dialect->has_schemas) {

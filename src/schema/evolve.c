@@ -200,13 +200,14 @@ static bool merges_keys(const struct plan *plan, size_t k)
     const struct mr_catalog_column *have = key_in_catalog(plan, k);
     enum mr_type_kind kind = (enum mr_type_kind)plan->want->columns[plan->want->key_columns[k]].type.kind;
 
-    return have && have->tell_apart.len > 0 && (kind == MR_T_TEXT || kind == MR_T_BYTES || kind == MR_T_JSON);
+    return have && have->merges_texts && (kind == MR_T_TEXT || kind == MR_T_BYTES || kind == MR_T_JSON);
 }
 
 static enum mr_status check_key_texts(const struct plan *plan, struct mr_error *err)
 {
     struct mr_buf sql = MR_BUF_INIT(MAX_SQL);
     const struct mr_column *first = NULL;
+    bool can_alter = false;
 
     append_alter(plan, &sql);
     for (size_t k = 0; k < plan->want->key_count; k++) {
@@ -214,6 +215,7 @@ static enum mr_status check_key_texts(const struct plan *plan, struct mr_error *
             continue;
         mr_buf_append_z(&sql, first ? ", " : "");
         mr_buf_append_str(&sql, key_in_catalog(plan, k)->tell_apart);
+        can_alter = key_in_catalog(plan, k)->tell_apart.len > 0;
         first = first ? first : &plan->want->columns[plan->want->key_columns[k]];
     }
     enum mr_status status = MR_OK;
@@ -222,7 +224,10 @@ static enum mr_status check_key_texts(const struct plan *plan, struct mr_error *
                          "key column \"%.*s\" of table \"%.*s\" takes texts for equal that differ, by case, accent or blanks at the end: rows of "
                          "the source would become one",
                          MR_STR_FMT(first->name), MR_STR_FMT(plan->want->name));
-        mr_error_hint(err, "run: %s", mr_buf_z(&sql));
+        if (can_alter)
+            mr_error_hint(err, "run: %s", mr_buf_z(&sql));
+        else
+            mr_error_hint(err, "make the table anew with a key column whose collation is BINARY");
         mr_error_field(err, first->path.ptr, first->path.len);
     }
     mr_buf_free(&sql);
@@ -295,6 +300,10 @@ bool mr_ddl_allowed(const struct mr_ddl_step *step, enum mr_evolve evolve)
         return evolve != MR_EVOLVE_NONE;
     case MR_DDL_ALTER_TYPE:
     case MR_DDL_REPLACE_KEY:
+    case MR_DDL_DROP_COLUMN:
+    case MR_DDL_RENAME_COLUMN:
+    case MR_DDL_DROP_TABLE:
+    case MR_DDL_RENAME_TABLE:
         break;
     }
     return evolve == MR_EVOLVE_FULL;

@@ -326,6 +326,28 @@ bool mr_tracker_set_key(struct mr_tracker *tk, const struct mr_str *paths, size_
     return true;
 }
 
+static struct mr_str wanted_name(const struct mr_tracker *tk, struct mr_str path, struct mr_arena *ar)
+{
+    return mr_path_adjusted_name(path, mr_str_z(tk->cfg->flatten_delimiter), tk->cfg->field_names, ar);
+}
+
+void mr_tracker_declare(struct mr_tracker *tk, struct mr_str path, struct mr_type type, bool is_key, struct mr_arena *ar)
+{
+    if (mr_tracker_find(tk, path) >= 0 || path.len > MR_MAX_PATH)
+        return;
+    (void)mr_tk_add_column(tk, path, wanted_name(tk, path, ar), type, is_key);
+    tk->changed = true;
+}
+
+struct mr_str mr_tracker_name_for(struct mr_tracker *tk, struct mr_str path, struct mr_arena *ar)
+{
+    int found = mr_tracker_find(tk, path);
+    bool substituted = false;
+    if (found >= 0)
+        return tk->columns[found]->pub.name;
+    return mr_arena_copy(ar, mr_names_give(tk->names, path, wanted_name(tk, path, ar), &substituted));
+}
+
 size_t mr_tracker_key(const struct mr_tracker *tk, const struct mr_str **paths)
 {
     *paths = tk->key;

@@ -27,11 +27,18 @@ class Held:
 
 
 class PgAdmin:
+    """The program's sessions have a name of the test's own, by which they are told from those of other tests."""
     denied = "permission denied"
     lock_timeout = "lock timeout"
 
     def __init__(self, target):
         self.target = target
+        self.application = f"millrace_{target.schema}"
+        args = target.args() # not bound: a second admin of the same target changes nothing
+        target.args = lambda: ["--to", self.named(target.url), *args[2:]]
+
+    def named(self, url):
+        return f"{url}{'&' if '?' in url else '?'}application_name={self.application}"
 
     def place(self, table):
         return f'"{self.target.schema}"."{table}"'
@@ -68,14 +75,14 @@ class PgAdmin:
 
     def cut_some(self):
         """End some connections that are at work; their number."""
-        return len(self.target.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'millrace%%' AND "
-                                     "random() < 0.4 AND state <> 'idle'"))
+        return len(self.target.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s AND "
+                                     "random() < 0.4 AND state <> 'idle'", (self.application,)))
 
     def has_idle_transaction(self):
         """Is there a session in a transaction in which nothing has happened for a while?"""
-        return self.target.query("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'millrace%%' AND xact_start IS NOT NULL AND "
+        return self.target.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND xact_start IS NOT NULL AND "
                                  "(state LIKE 'idle in%%' OR wait_event = 'ClientRead') AND "
-                                 "state_change < clock_timestamp() - interval '0.3 s'")[0][0] > 0
+                                 "state_change < clock_timestamp() - interval '0.3 s'", (self.application,))[0][0] > 0
 
     def fill_disk(self, table):
         """The state that a full disk gives, raised by a trigger."""
@@ -94,7 +101,7 @@ class PgAdmin:
         self.target.execute(f"CREATE ROLE {role} LOGIN")
         try:
             self.target.execute(f"GRANT CREATE ON DATABASE postgres TO {role}")
-            self.target.args = lambda: ["--to", self.target.url.replace("millrace@", role + "@"), *args()[2:]]
+            self.target.args = lambda: ["--to", self.named(self.target.url.replace("millrace@", role + "@")), *args()[2:]]
             yield role
         finally:
             self.target.args = args

@@ -348,6 +348,18 @@ def test_flatten_struct_is_needed(run):
     check("unwrap.flatten.struct" in done.stderr, done.stderr)
 
 
+def test_ddl_of_the_source_leaves_tables_with_tables_of_arrays_alone(run):
+    run.load([event("c", {"id": 1, "n": 1, "a": [1, 2]}, connector="mysql")])
+    for ddl, kind in (("ALTER TABLE t RENAME COLUMN id TO nr", "ALTER"), ("RENAME TABLE t TO u", "ALTER"), ("DROP TABLE t", "DROP")):
+        change = {"source": {"connector": "mysql", "db": "d", "table": "t", "ts_ms": 1}, "ts_ms": 1, "databaseName": "d", "ddl": ddl,
+                  "tableChanges": [{"type": kind, "id": '"d"."t"', "table": None}]}
+        run.load([{"topic": "p", "partition": 0, "offset": 0, "key": json.dumps({"databaseName": "d"}), "value": json.dumps(change)}], "ddl=apply")
+    told = [r for r in run.target.control("ddl_history", "reason") if "not followed" in r[0]]
+    check(len(told) >= 3 and all("tables of their own" in r[0] for r in told), told)
+    run.load([event("d", key=1, connector="mysql")])
+    same([run.table("t"), run.table("t__a"), run.dead()], [[], [], []])
+
+
 # ---- only what changed ----
 
 def versions(run, table):

@@ -13,7 +13,6 @@ struct crowd {
     const char *topic_z, *strategy_z;
     struct run *runs[INSTANCES];
     uint64_t sent;
-    size_t lost;
 };
 
 static void crowd_join(struct crowd *cr, int i)
@@ -26,7 +25,6 @@ static void crowd_join(struct crowd *cr, int i)
 
 static void crowd_leave(struct crowd *cr, int i)
 {
-    cr->lost += cr->runs[i]->lost;
     run_end(cr->runs[i]);
     cr->runs[i] = NULL;
 }
@@ -55,10 +53,12 @@ static void crowd_work(struct crowd *cr)
     }
 }
 
-/* Several instances take turns on one thread; they come and go. Every record is taken once, by whoever had its partition. */
+/* Several instances take turns on one thread; they come and go. Every record is taken once, by whoever had its partition. How many partitions
+ * were taken away as "lost" is not looked at: a client that stood still for a second while the group moved on loses what it has (the broker
+ * answers its heartbeat with ILLEGAL_GENERATION), and then, too, nothing may be missing and nothing may come twice. */
 static void instances_share(const char *strategy_z)
 {
-    struct crowd cr = {target_create(), new_topic(PARTITIONS), strategy_z, {NULL}, 0, 0};
+    struct crowd cr = {target_create(), new_topic(PARTITIONS), strategy_z, {NULL}, 0};
     struct run *last;
 
     crowd_join(&cr, 0);
@@ -85,7 +85,6 @@ static void instances_share(const char *strategy_z)
         assert_int_equal(slot_of(cr.tg, cr.topic_z, p)->position, cr.sent / PARTITIONS);
     }
     crowd_leave(&cr, 1);
-    assert_int_equal(cr.lost, 0);
     target_destroy(cr.tg);
 }
 

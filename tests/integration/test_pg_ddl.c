@@ -241,6 +241,22 @@ static void test_the_primary_key_is_replaced_or_dropped(void **state)
     mr_table_unref(tbl);
 }
 
+static void test_collations_under_which_texts_that_differ_are_equal_are_known(void **state)
+{
+    (void)state;
+    struct mr_catalog_table now;
+    sql("DROP TABLE IF EXISTS s.t; CREATE COLLATION IF NOT EXISTS s.any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)");
+    sql("CREATE TABLE s.t (\"A b\" varchar(9) COLLATE s.any_case PRIMARY KEY, b text, c text COLLATE \"C\", d bigint)");
+    OK(sink->ops->describe_table(sink, MR_STR("s"), MR_STR("t"), ar, &now, e));
+    assert_true(now.columns[0].merges_texts);
+    for (size_t i = 1; i < now.column_count; i++)
+        assert_false(now.columns[i].merges_texts);
+    sql(text_of("ALTER TABLE s.t %.*s", MR_STR_FMT(now.columns[0].tell_apart)));
+    OK(sink->ops->describe_table(sink, MR_STR("s"), MR_STR("t"), ar, &now, e));
+    assert_false(now.columns[0].merges_texts);
+    assert_true(mr_str_eq_z(now.columns[0].native, "character varying(9)"));
+}
+
 static enum mr_status try_ddl(const struct mr_ddl_step *step, struct mr_error *err)
 {
     struct mr_catalog_table now;
@@ -305,6 +321,7 @@ int main(void)
         TEST(test_the_cost_is_what_happens),
         TEST(test_steps_can_be_repeated),
         TEST(test_the_primary_key_is_replaced_or_dropped),
+        TEST(test_collations_under_which_texts_that_differ_are_equal_are_known),
         TEST(test_ddl_does_not_wait_long_for_locks_and_what_the_table_forbids_is_no_trouble_of_the_server),
         TEST(test_a_wide_table_takes_rows),
     };

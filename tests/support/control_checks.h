@@ -764,7 +764,9 @@ static void test_every_named_query_is_accepted_by_the_server(void **state)
         {MR_Q_tracked_column_save, "ttj"}, {MR_Q_type_history_add, "j"},    {MR_Q_type_history_list, "ttii"}, {MR_Q_ddl_history_add, "ttttbtii"},
         {MR_Q_ddl_history_list, "ii"},    {MR_Q_topic_fact_get, "tt"},      {MR_Q_topic_fact_save, "tttb"},   {MR_Q_dead_letter_add, "jx"},
         {MR_Q_dead_letter_list, "ttttibniib"}, {MR_Q_dead_letter_count, "t"}, {MR_Q_dead_letter_codes, "t"}, {MR_Q_dead_letter_mark, "it"},  {MR_Q_dead_letter_purge, "ttttibnn"},
-        {MR_Q_source_type_list, "ttiiii"}, {MR_Q_source_type_save, "tj"},
+        {MR_Q_source_type_list, "ttiiii"}, {MR_Q_source_type_save, "tj"}, {MR_Q_source_ddl_get, "ttiii"}, {MR_Q_source_ddl_add, "ttiii"},
+        {MR_Q_source_ddl_forget, "tni"}, {MR_Q_tracked_column_rename, "ttttt"}, {MR_Q_tracked_column_drop, "ttt"},
+        {MR_Q_tracked_table_rename, "tttt"}, {MR_Q_tracked_table_drop, "tt"},
         {MR_Q_control_create, ""},
     };
     bool tried[MR_QUERY_COUNT] = {false};

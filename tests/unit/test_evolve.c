@@ -223,6 +223,9 @@ static void test_a_key_column_that_merges_texts_is_refused_with_the_statement(vo
     want_columns[0].type = now_columns[0].type = MR_TYPE(MR_T_TEXT);
     now_columns[0].native = MR_STR("text");
     assert_int_equal(diff(true), MR_OK);
+    now_columns[0].merges_texts = true;
+    assert_int_equal(diff(true), MR_E_CONFIG);
+    assert_string_equal(err.hint, "make the table anew with a key column whose collation is BINARY");
     now_columns[0].tell_apart = MR_STR("MODIFY id");
     assert_int_equal(diff(true), MR_E_CONFIG);
     assert_string_equal(err.hint, "run: ALTER TABLE \"shop\".\"orders\" MODIFY id");

@@ -603,7 +603,7 @@ static void test_the_catalog_of_a_hand_made_table_is_read(void **state)
 {
     (void)state;
     by_hand("CREATE TABLE parent (id INTEGER PRIMARY KEY)");
-    by_hand("CREATE TABLE t (b TEXT DEFAULT 'x', a INT NOT NULL REFERENCES parent, c GENERATED ALWAYS AS (a + 1), u TEXT UNIQUE,"
+    by_hand("CREATE TABLE t (b TEXT COLLATE NOCASE DEFAULT 'x', a INT NOT NULL REFERENCES parent, c GENERATED ALWAYS AS (a + 1), u TEXT UNIQUE,"
             " PRIMARY KEY (a, b))");
     by_hand("CREATE UNIQUE INDEX t_partial ON t (u) WHERE u > 'm'; CREATE UNIQUE INDEX t_expression ON t (lower(u));"
             "CREATE INDEX t_plain ON t (u); CREATE UNIQUE INDEX t_two ON t (u, a)");
@@ -613,6 +613,8 @@ static void test_the_catalog_of_a_hand_made_table_is_read(void **state)
     assert_true(now.exists);
     assert_int_equal(now.column_count, 4);
     assert_true(now.columns[0].has_default);
+    assert_true(now.columns[0].merges_texts);
+    assert_false(now.columns[3].merges_texts);
     assert_true(now.columns[0].nullable);
     assert_false(now.columns[1].nullable);
     assert_true(now.columns[2].generated);

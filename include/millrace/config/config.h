@@ -36,6 +36,7 @@ enum mr_policy {
 const char *mr_policy_name(enum mr_policy policy);
 
 enum mr_evolve { MR_EVOLVE_FULL, MR_EVOLVE_ADD, MR_EVOLVE_NONE };
+enum mr_ddl_mode { MR_DDL_REPORT, MR_DDL_IGNORE, MR_DDL_APPLY };
 enum mr_delete_mode { MR_DELETE_UNSET = 0, MR_DELETE_HARD, MR_DELETE_SOFT, MR_DELETE_IGNORE };
 enum mr_missing { MR_MISSING_UNSET = 0, MR_MISSING_NULL, MR_MISSING_KEEP };
 enum mr_text_invalid { MR_TEXT_DEAD_LETTER, MR_TEXT_STRIP, MR_TEXT_REPLACE };
@@ -132,6 +133,7 @@ struct mr_config {
     bool file_again;              /* start over */
     bool reset_position;          /* answer to a stored position that is gone */
 
+    enum mr_ddl_mode ddl; /* DDL that arrives as an event */
     char *format; /* "auto", a decoder's name, or an encoding's, which then holds for key and value */
     char *key_format, *value_format; /* "" = as `format` says */
     char *default_key_format;        /* of keys with declared columns whose format nobody names */

@@ -110,6 +110,28 @@ struct mr_part_list {
     struct mr_patch_style style;
 };
 
+/* One thing that a schema change does to a table of the source, read from the statement's text or from the structure that came with it.
+ * What is no matter of the target (indexes, options, comments, defaults) gives none. */
+enum mr_source_ddl {
+    MR_SRC_DESCRIBE,      /* the table has these columns, with these types; others stay as they are */
+    MR_SRC_DROP_COLUMN,
+    MR_SRC_RENAME_COLUMN,
+    MR_SRC_DROP_TABLE,
+    MR_SRC_RENAME_TABLE,
+    MR_SRC_NOT_UNDERSTOOD, /* `why` tells */
+};
+struct mr_source_action {
+    enum mr_source_ddl kind;
+    struct mr_relation relation;
+    struct mr_relation new_relation; /* RENAME_TABLE */
+    struct mr_str path, new_path;    /* DROP_COLUMN, RENAME_COLUMN */
+    struct mr_fields columns;        /* DESCRIBE: values are null */
+    bool is_whole;                   /* DESCRIBE: these are all columns, and `key` is the key */
+    const struct mr_str *key;        /* paths */
+    size_t key_count;
+    struct mr_str why;
+};
+
 struct mr_change {
     enum mr_op op;
     enum mr_control control;      /* CONTROL only */
@@ -145,6 +167,9 @@ struct mr_change {
                                      it says of `relation` is meant */
     enum mr_statement_kind statement_kind; /* SCHEMA_CHANGE: what it does to `relation` */
     struct mr_relation new_relation; /* SCHEMA_CHANGE, RENAME: the table's name from now on */
+    const struct mr_source_action *actions; /* SCHEMA_CHANGE, under `ddl: apply`: in order; for the whole statement, with part 0 */
+    size_t action_count;
+    bool is_snapshot;             /* SCHEMA_CHANGE: how a snapshot begins, no change at the source */
     struct mr_str lost;           /* CONTROL: the text of an earlier half of an update whose other half will not come: a dead letter */
     struct mr_str tx_id;          /* the source's transaction, "" where the producer does not tell; equal for neighbours of one */
     bool tx_last;                 /* this change ends its transaction */

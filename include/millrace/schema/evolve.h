@@ -15,8 +15,8 @@ struct mr_catalog_column {
     bool nullable;
     bool has_default;
     bool generated;        /* generated or identity always: cannot be written */
-    /* Takes texts that differ for equal (its collation): the clause of ALTER TABLE under which it tells them apart. Else empty. */
-    struct mr_str tell_apart;
+    bool merges_texts;     /* its collation takes texts for equal that differ */
+    struct mr_str tell_apart; /* then: the clause of ALTER TABLE under which it tells them apart; empty where the table must be made anew */
 };
 
 struct mr_catalog_table {
@@ -40,6 +40,11 @@ enum mr_ddl_kind {
     MR_DDL_ADD_COLUMN,    /* tbl, column */
     MR_DDL_ALTER_TYPE,    /* tbl, column, from */
     MR_DDL_REPLACE_KEY,   /* tbl: primary key becomes tbl->key_columns (none: dropped) */
+    /* Only because the source did it (ddl: apply); of tbl only the names count. */
+    MR_DDL_DROP_COLUMN,   /* old */
+    MR_DDL_RENAME_COLUMN, /* old becomes name */
+    MR_DDL_DROP_TABLE,
+    MR_DDL_RENAME_TABLE,  /* tbl becomes schema.name */
 };
 
 enum mr_ddl_cost { MR_COST_CATALOG, MR_COST_REWRITE };
@@ -50,6 +55,8 @@ struct mr_ddl_step {
     uint32_t column;            /* index into tbl->columns */
     struct mr_type from;        /* ALTER_TYPE */
     bool wider;                 /* ALTER_TYPE: the type stays, there is to be room for longer values or more digits */
+    struct mr_str old;          /* DROP_COLUMN, RENAME_COLUMN: the column's name in the target */
+    struct mr_str schema, name; /* RENAME_*: what it is called afterwards */
     struct mr_str reason;       /* "orders.amount: decimal after int64" for ddl_history and plan */
 };
 

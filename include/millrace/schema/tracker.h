@@ -71,6 +71,10 @@ void mr_tracker_restore(struct mr_tracker *tk, const struct mr_tracked_column *c
  * Returns true if the set differs from the one before. */
 bool mr_tracker_set_key(struct mr_tracker *tk, const struct mr_str *paths, size_t count);
 size_t mr_tracker_key(const struct mr_tracker *tk, const struct mr_str **paths);
+/* A column of that path, where there is none: the source has declared it. For a table that is not there yet; other columns are declared by rows. */
+void mr_tracker_declare(struct mr_tracker *tk, struct mr_str path, struct mr_type type, bool is_key, struct mr_arena *ar);
+/* The name that a column of that path has or would get. */
+struct mr_str mr_tracker_name_for(struct mr_tracker *tk, struct mr_str path, struct mr_arena *ar);
 /* A column as DDL was to make it that may have been cut off. Called at restore, after the columns that are on record: where the catalog has it so,
  * it is ours. */
 void mr_tracker_planned(struct mr_tracker *tk, const struct mr_tracked_column *col);

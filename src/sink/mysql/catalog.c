@@ -153,7 +153,8 @@ static enum mr_status read_columns(struct mr_my *my, struct mr_str schema, struc
         col->nullable = mr_str_eq_z(mr_my_cell(res, row, 2), "YES");
         col->has_default = is_true(mr_my_cell(res, row, 3));
         col->generated = is_true(mr_my_cell(res, row, 4));
-        if (!tells_apart(mr_my_cell(res, row, 7)))
+        col->merges_texts = !tells_apart(mr_my_cell(res, row, 7));
+        if (col->merges_texts)
             col->tell_apart = told_apart(my, col, mr_my_cell(res, row, 1), ar);
     }
     return MR_OK;

@@ -189,6 +189,28 @@ void mr_my_render(const struct mr_ddl_step *step, const struct mr_catalog_table 
     case MR_DDL_REPLACE_KEY:
         replace_key(step, now, server, out);
         return;
+    case MR_DDL_DROP_COLUMN:
+        mr_my_alter_table(step->tbl, out);
+        mr_buf_append_z(out, " DROP COLUMN ");
+        mr_my_quote_ident(step->old, out);
+        return;
+    case MR_DDL_RENAME_COLUMN:
+        mr_my_alter_table(step->tbl, out);
+        mr_buf_append_z(out, " RENAME COLUMN ");
+        mr_my_quote_ident(step->old, out);
+        mr_buf_append_z(out, " TO ");
+        mr_my_quote_ident(step->name, out);
+        return;
+    case MR_DDL_DROP_TABLE:
+        mr_buf_append_z(out, "DROP TABLE IF EXISTS ");
+        mr_my_quote_table(step->tbl->schema, step->tbl->name, out);
+        return;
+    case MR_DDL_RENAME_TABLE:
+        mr_buf_append_z(out, "RENAME TABLE ");
+        mr_my_quote_table(step->tbl->schema, step->tbl->name, out);
+        mr_buf_append_z(out, " TO ");
+        mr_my_quote_table(step->schema, step->name, out);
+        return;
     }
 }
 
@@ -200,10 +222,14 @@ enum mr_ddl_cost mr_my_cost(const struct mr_ddl_step *step, const struct mr_serv
     case MR_DDL_CREATE_SCHEMA:
     case MR_DDL_CREATE_TABLE:
     case MR_DDL_ADD_COLUMN:
+    case MR_DDL_RENAME_COLUMN:
+    case MR_DDL_DROP_TABLE:
+    case MR_DDL_RENAME_TABLE:
         return MR_COST_CATALOG;
     case MR_DDL_ALTER_TYPE:
         return step->wider && step->tbl->columns[step->column].is_key ? MR_COST_CATALOG : MR_COST_REWRITE;
     case MR_DDL_REPLACE_KEY:
+    case MR_DDL_DROP_COLUMN:
         break;
     }
     return MR_COST_REWRITE;

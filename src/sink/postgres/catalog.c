@@ -11,8 +11,9 @@ static const char table_sql[] =
 
 static const char columns_sql[] =
     "SELECT a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, "
-    "(a.atthasdef OR a.attidentity <> '') AND a.attgenerated = '', a.attgenerated <> '' OR a.attidentity = 'a' "
-    "FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
+    "(a.atthasdef OR a.attidentity <> '') AND a.attgenerated = '', a.attgenerated <> '' OR a.attidentity = 'a', "
+    "a.atttypid::regtype::text ~ '(^|[.])citext$' OR EXISTS (SELECT FROM pg_catalog.pg_collation o WHERE o.oid = a.attcollation AND "
+    "NOT o.collisdeterministic) FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
 
 /* Unique indexes that ON CONFLICT can use: whole, of plain columns, checked at once. The primary key comes first. */
 static const char keys_sql[] =
@@ -33,6 +34,18 @@ static struct mr_str cell(const PGresult *res, int row, int col)
     return mr_str_of(PQgetvalue(res, row, col), (size_t)PQgetlength(res, row, col));
 }
 
+/* The clause that gives the column a collation for which texts that differ are not equal. */
+static struct mr_str told_apart(const struct mr_catalog_column *col, struct mr_arena *ar)
+{
+    struct mr_buf name = MR_BUF_INIT(1024);
+    bool is_citext = mr_str_ends(col->native, MR_STR("citext"));
+    mr_pg_quote_ident(col->name, &name);
+    struct mr_str clause = mr_arena_printf(ar, "ALTER COLUMN %s TYPE %.*s COLLATE \"default\"", mr_buf_z(&name),
+                                           MR_STR_FMT(is_citext ? MR_STR("text") : col->native));
+    mr_buf_free(&name);
+    return clause;
+}
+
 static void fill_columns(const PGresult *res, struct mr_arena *ar, struct mr_catalog_table *out)
 {
     out->column_count = (size_t)PQntuples(res);
@@ -45,6 +58,9 @@ static void fill_columns(const PGresult *res, struct mr_arena *ar, struct mr_cat
         col->nullable = is_true(res, row, 2);
         col->has_default = is_true(res, row, 3);
         col->generated = is_true(res, row, 4);
+        col->merges_texts = is_true(res, row, 5);
+        if (col->merges_texts)
+            col->tell_apart = told_apart(col, ar);
     }
 }
 

@@ -197,6 +197,26 @@ static void render_replace_key(const struct mr_table *tbl, const struct mr_catal
     mr_buf_append_char(out, ')');
 }
 
+/* A table moves to another schema under its own name, and is then renamed there: a name that is taken in the old schema is in nobody's way. */
+static void render_rename_table(const struct mr_ddl_step *step, struct mr_buf *out)
+{
+    bool moves = !mr_str_eq(step->tbl->schema, step->schema);
+
+    alter_table(step->tbl, out);
+    if (moves) {
+        mr_buf_append_z(out, " SET SCHEMA ");
+        mr_pg_quote_ident(step->schema, out);
+    }
+    if (moves && mr_str_eq(step->tbl->name, step->name))
+        return;
+    if (moves) {
+        mr_buf_append_z(out, ";\nALTER TABLE ");
+        mr_pg_quote_table(step->schema, step->tbl->name, out);
+    }
+    mr_buf_append_z(out, " RENAME TO ");
+    mr_pg_quote_ident(step->name, out);
+}
+
 /* What the column really is now: the catalog's word counts more than the step's. */
 static enum mr_type_kind kind_now(const struct mr_ddl_step *step, const struct mr_catalog_table *now)
 {
@@ -241,6 +261,25 @@ void mr_pg_render(const struct mr_ddl_step *step, const struct mr_catalog_table 
     case MR_DDL_REPLACE_KEY:
         render_replace_key(tbl, now, out);
         return;
+    case MR_DDL_DROP_COLUMN:
+        alter_table(tbl, out);
+        mr_buf_append_z(out, " DROP COLUMN IF EXISTS ");
+        mr_pg_quote_ident(step->old, out);
+        return;
+    case MR_DDL_RENAME_COLUMN:
+        alter_table(tbl, out);
+        mr_buf_append_z(out, " RENAME COLUMN ");
+        mr_pg_quote_ident(step->old, out);
+        mr_buf_append_z(out, " TO ");
+        mr_pg_quote_ident(step->name, out);
+        return;
+    case MR_DDL_DROP_TABLE:
+        mr_buf_append_z(out, "DROP TABLE IF EXISTS ");
+        mr_pg_quote_table(tbl->schema, tbl->name, out);
+        return;
+    case MR_DDL_RENAME_TABLE:
+        render_rename_table(step, out);
+        return;
     }
 }
 
@@ -273,6 +312,10 @@ enum mr_ddl_cost mr_pg_cost(const struct mr_ddl_step *step, const struct mr_serv
     case MR_DDL_CREATE_SCHEMA:
     case MR_DDL_CREATE_TABLE:
     case MR_DDL_ADD_COLUMN:
+    case MR_DDL_DROP_COLUMN:
+    case MR_DDL_RENAME_COLUMN:
+    case MR_DDL_DROP_TABLE:
+    case MR_DDL_RENAME_TABLE:
         return MR_COST_CATALOG;
     case MR_DDL_ALTER_TYPE:
         return alter_is_free(step->from, step->tbl->columns[step->column].type) ? MR_COST_CATALOG : MR_COST_REWRITE;

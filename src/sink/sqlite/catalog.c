@@ -44,6 +44,15 @@ static void *grow(struct mr_arena *ar, void *old, size_t count, size_t *cap, siz
     return fresh;
 }
 
+/* NOCASE, RTRIM and those that a person has made take texts for equal that differ. */
+static bool merges_texts(struct mr_sqlite *s, struct mr_str table, struct mr_str column, struct mr_arena *ar)
+{
+    const char *collation_z = NULL;
+    int rc = sqlite3_table_column_metadata(s->db, NULL, mr_arena_strndup(ar, table.ptr, table.len),
+                                           mr_arena_strndup(ar, column.ptr, column.len), NULL, &collation_z, NULL, NULL, NULL);
+    return rc == SQLITE_OK && collation_z && sqlite3_stricmp(collation_z, "BINARY") != 0;
+}
+
 static enum mr_status read_columns(struct mr_sqlite *s, struct mr_str table, struct mr_arena *ar, struct mr_catalog_table *out,
                                    struct mr_error *err)
 {
@@ -63,6 +72,7 @@ static enum mr_status read_columns(struct mr_sqlite *s, struct mr_str table, str
         col->nullable = sqlite3_column_int(stmt, 2) == 0;
         col->has_default = sqlite3_column_type(stmt, 3) != SQLITE_NULL;
         col->generated = sqlite3_column_int(stmt, 5) != 0;
+        col->merges_texts = merges_texts(s, table, col->name, ar);
         /* pk is the place in the key, from 1. */
         size_t place = (size_t)sqlite3_column_int(stmt, 4);
         while (place > out->key_count) {

@@ -72,6 +72,12 @@ static bool is_done(const struct mr_ddl_step *step, const struct mr_catalog_tabl
         return col && mr_sqlite_native_holds(col->native, tbl->columns[step->column].type);
     case MR_DDL_REPLACE_KEY:
         return same_key(tbl, now);
+    case MR_DDL_DROP_COLUMN:
+    case MR_DDL_RENAME_COLUMN:
+        return find_column(now, step->old) == NULL;
+    case MR_DDL_DROP_TABLE:
+    case MR_DDL_RENAME_TABLE:
+        return !now->exists;
     }
     return false;
 }

@@ -119,6 +119,23 @@ static void render_rebuild(const struct mr_ddl_step *step, const struct mr_catal
     mr_buf_free(&create);
 }
 
+/* What the source did. */
+static void render_source_step(const struct mr_ddl_step *step, struct mr_buf *out)
+{
+    mr_buf_append_z(out, step->kind == MR_DDL_DROP_TABLE ? "DROP TABLE IF EXISTS " : "ALTER TABLE ");
+    mr_sqlite_quote(step->tbl->name, out);
+    if (step->kind == MR_DDL_DROP_TABLE)
+        return;
+    bool is_drop = step->kind == MR_DDL_DROP_COLUMN, is_table = step->kind == MR_DDL_RENAME_TABLE;
+    mr_buf_append_z(out, is_drop ? " DROP COLUMN " : is_table ? " RENAME TO " : " RENAME COLUMN ");
+    if (!is_table)
+        mr_sqlite_quote(step->old, out);
+    if (!is_table && !is_drop)
+        mr_buf_append_z(out, " TO ");
+    if (!is_drop)
+        mr_sqlite_quote(step->name, out);
+}
+
 static void render(const struct mr_ddl_step *step, const struct mr_catalog_table *now, const struct mr_server *server,
                    struct mr_buf *out)
 {
@@ -135,6 +152,12 @@ static void render(const struct mr_ddl_step *step, const struct mr_catalog_table
     case MR_DDL_ALTER_TYPE:
     case MR_DDL_REPLACE_KEY:
         render_rebuild(step, now, out);
+        return;
+    case MR_DDL_DROP_COLUMN:
+    case MR_DDL_RENAME_COLUMN:
+    case MR_DDL_DROP_TABLE:
+    case MR_DDL_RENAME_TABLE:
+        render_source_step(step, out);
         return;
     }
 }

@@ -1,0 +1,2 @@
+-- ?1 target schema, ?2 target table, ?3 column.
+DELETE FROM {tracked_column} WHERE target_schema = ?1 AND target_table = ?2 AND column_name = ?3
