@@ -37,6 +37,7 @@ struct mr_job_table {
     struct mr_rel *rel;          /* main thread only */
     struct mr_table_batch rows;
     uint32_t *merged;            /* per row: how many changes it stands for */
+    bool in_family;              /* the table of an array, or one with such tables: a change's rows in all of them are taken together or not at all */
     bool tried_new;              /* the rows were handed over as new ones */
     uint32_t truncate_origin;    /* record of rows.truncate_first */
 };

@@ -52,7 +52,7 @@ static enum mr_status fill_row(const struct mr_entry *e, const struct mr_table *
         patched |= in.tag == MR_V_PATCH;
         MR_TRY(fill_cell(in, &tbl->columns[i], ar, &cells[i], &keep, err));
     }
-    *row = (struct mr_row){.kind = e->kind, .has_keep = keep, .has_patch = patched, .cells = cells, .origin = e->origin};
+    *row = (struct mr_row){.kind = e->kind, .has_keep = keep, .has_patch = patched, .cells = cells, .origin = e->origin, .unit = e->unit};
     if (e->kind == MR_ROW_DELETE_RANGE)
         row->match = range_end(e, tbl, cells, ar);
     if (e->match == NULL)
@@ -188,7 +188,7 @@ static void add_part(struct mr_job *job, struct mr_rel *rel, const struct sort_i
         job->table_cap = cap;
     }
     struct mr_job_table *jt = &job->tables[job->table_count++];
-    *jt = (struct mr_job_table){.rel = rel, .truncate_origin = fold->truncate_origin};
+    *jt = (struct mr_job_table){.rel = rel, .truncate_origin = fold->truncate_origin, .in_family = rel->root != NULL || rel->child_count > 0};
     jt->merged = mr_arena_alloc(job->ar, (count + 1) * sizeof *jt->merged);
     jt->tried_new = !ordered && count > 0 && are_new(order + from, count, rel);
     jt->rows = (struct mr_table_batch){

@@ -13,6 +13,7 @@ struct mr_entry {
     bool full;                 /* columns beyond `cells` are NULL, not kept */
     bool is_new;               /* the producer says that there was no such row before this batch */
     uint32_t origin;           /* record in the batch, the last one that touched the row */
+    uint64_t unit;             /* the change, the last one that touched the row: grows from change to change */
     uint32_t merged;           /* how many changes it stands for */
     uint64_t lane_key;         /* see lane.h; 0 for keyless rows */
     uint32_t lane;

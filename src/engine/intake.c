@@ -361,7 +361,7 @@ static enum mr_status find_relations(struct mr_intake *in, const struct mr_recor
         in->element_rels[i] = NULL;
         if (in->changes[i]->has_elements)
             MR_TRY(find_children(in, in->rel_of[i], in->changes[i], ar, &in->element_rels[i], err));
-        *barrier = *barrier || (in->lanes > 1 && is_tied(in->rel_of[i]));
+        *barrier = *barrier || (in->lanes > 1 && (is_tied(in->rel_of[i]) || mr_rowbuild_changes_key(in->rel_of[i], in->changes[i])));
     }
     return MR_OK;
 }
@@ -433,6 +433,7 @@ enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, ui
     } else if (status == MR_OK) {
         *barrier = needs_barrier(in);
         status = find_relations(in, rec, batch->ar, barrier, err);
+        in->is_one_job = *barrier || batch->barrier || part->lanes == 1;
         if (status == MR_OK)
             status = take_changes(in, batch, index, part, &v, split, err);
     }

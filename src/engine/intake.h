@@ -31,6 +31,7 @@ struct mr_intake {
     struct mr_rel **rel_of;      /* of each change */
     struct mr_rel ***element_rels; /* of each change: the table of each of its elements; in the batch's arena */
     size_t rel_cap, element_cap;
+    bool is_one_job;    /* one transaction will hold all lanes of the record being taken in */
     uint64_t build_seq;          /* which change is being built */
 };
 

@@ -19,6 +19,7 @@ static bool is_skipped_lane(const struct mr_row_build *b, uint32_t lane)
 void mr_row_fold(struct mr_row_build *b, struct mr_entry *e)
 {
     e->origin = b->origin;
+    e->unit = b->in->build_seq;
     e->merged = 1;
     e->lane = mr_lane_of(b->rel->target_table, e->lane_key, b->part->lanes);
     struct mr_fold *fold = mr_batch_fold(b->batch, b->rel);
@@ -61,12 +62,11 @@ static bool leaves_something(const struct mr_row_build *b, const struct mr_entry
     return false;
 }
 
-/* The old key's row under the new key: what the update does not tell travels along. One transaction must hold both keys' lanes: key changes that
- * the producer tells are barriers, others are seen only here. Order counts from here on: nothing more is merged in this batch. */
+/* The old key's row under the new key: what the update does not tell travels along. One transaction must hold both keys' lanes: such changes are
+ * barriers. Order counts from here on: nothing more is merged in this batch. */
 static bool move_row(struct mr_row_build *b, const struct mr_entry *old, const struct mr_entry *e)
 {
-    bool is_one_job = b->part->lanes == 1 || b->ev->old_key.count > 0;
-    if (old->kind != MR_ROW_DELETE || !is_one_job || !leaves_something(b, e))
+    if (old->kind != MR_ROW_DELETE || !b->in->is_one_job || !leaves_something(b, e))
         return false;
     struct mr_entry move = *e;
     move.kind = MR_ROW_MOVE;

@@ -29,5 +29,7 @@ void mr_rowbuild_settle_guesses(const struct mr_rel *rel, struct mr_change *ev, 
 
 /* Would the change need a barrier when there are several lanes? */
 bool mr_rowbuild_is_barrier(const struct mr_change *ev);
+/* The same of one whose key the producer does not name, but the settings do: the before image has another. */
+bool mr_rowbuild_changes_key(const struct mr_rel *rel, const struct mr_change *ev);
 
 #endif

@@ -170,6 +170,7 @@ bool mr_child_add(struct mr_row_build *root, struct mr_child_list *list, const s
     }
     list->items[list->count] = *e;
     list->items[list->count].origin = root->origin;
+    list->items[list->count].unit = root->in->build_seq;
     list->items[list->count++].merged = 1;
     return true;
 }

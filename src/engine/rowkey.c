@@ -51,6 +51,29 @@ bool mr_row_pick_fields(struct mr_row_build *b, struct mr_fields first, struct m
     return true;
 }
 
+bool mr_rowbuild_changes_key(const struct mr_rel *rel, const struct mr_change *ev)
+{
+    const struct mr_fields lists[] = {ev->after, ev->key};
+    bool differs = false;
+    if (ev->op != MR_OP_UPSERT || ev->before.count == 0 || rel->set->key_mode != MR_KEY_FIELDS)
+        return false;
+    struct mr_buf was = MR_BUF_INIT(1u << 20), is = MR_BUF_INIT(1u << 20);
+    for (size_t i = 0; i < rel->set->key_fields.count && !differs; i++) {
+        struct mr_str path = mr_str_z(rel->set->key_fields.items[i]);
+        const struct mr_field *before = find_field(ev->before, path), *now = find_known(lists, 2, path);
+        if (before == NULL || now == NULL || before->value.tag <= MR_V_NULL)
+            continue;
+        mr_buf_clear(&was);
+        mr_buf_clear(&is);
+        mr_value_append_key(before->value, mr_value_type(before->value), &was);
+        mr_value_append_key(now->value, mr_value_type(now->value), &is);
+        differs = !mr_str_eq(mr_buf_str(&was), mr_buf_str(&is));
+    }
+    mr_buf_free(&was);
+    mr_buf_free(&is);
+    return differs;
+}
+
 static struct mr_fields text_key(struct mr_row_build *b)
 {
     struct mr_field *field = mr_arena_zalloc(b->batch->ar, sizeof *field);

@@ -94,8 +94,8 @@ static bool cannot_move(struct mr_row_build *b, bool soft)
 
 bool mr_child_leave_key(struct mr_row_build *b, const struct mr_entry *old, struct mr_fields old_key, bool full)
 {
-    bool soft = old->kind != MR_ROW_DELETE, is_one_job = b->part->lanes == 1 || b->ev->old_key.count > 0;
+    bool soft = old->kind != MR_ROW_DELETE;
     if (!leaves_elements(b, full))
         return soft || old_rows_gone(b, old, old_key);
-    return soft || !is_one_job ? cannot_move(b, soft) : old_rows_move(b, old, old_key);
+    return soft || !b->in->is_one_job ? cannot_move(b, soft) : old_rows_move(b, old, old_key);
 }

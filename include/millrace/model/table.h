@@ -75,6 +75,7 @@ struct mr_row {
                                      ABSENT (= keep) */
     const struct mr_value *match; /* *_MATCH: the same shape; ABSENT = not compared. DELETE_RANGE: the range's end */
     uint32_t origin;             /* index of the record in the batch, for the dead letter */
+    uint64_t unit;               /* the change that the row comes from; an array's rows and their parent's have one */
 };
 
 /* Rows for one table in one transaction. Unless `ordered`, keys are unique within the batch and rows may be applied
