@@ -2,12 +2,13 @@
  * a member's name the update does not tell; it is taken for a position, and the engine, which knows the table, corrects it. */
 #include "mongodb_parts.h"
 
-/* Longer numbers are no positions of any document. */
+/* A document of 16 MiB has no longer arrays: an element needs eight bytes. Greater numbers are names. */
+#define MAX_POSITION ((int64_t)1 << 21)
 static bool read_position(struct mr_str segment, uint32_t *out)
 {
     int64_t number;
 
-    if (!mr_is_position(segment) || segment.len > 9 || !mr_parse_int64(segment, &number))
+    if (!mr_is_position(segment) || segment.len > 9 || !mr_parse_int64(segment, &number) || number > MAX_POSITION)
         return false;
     *out = (uint32_t)number;
     return true;

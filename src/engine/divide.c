@@ -46,7 +46,7 @@ static enum mr_status fill_row(const struct mr_entry *e, const struct mr_table *
     bool keep = false, patched = false;
     for (uint32_t i = 0; i < tbl->column_count; i++) {
         struct mr_value in = mr_entry_cell(e, i);
-        bool is_delete = e->kind == MR_ROW_DELETE || e->kind == MR_ROW_DELETE_RANGE || e->kind == MR_ROW_MOVE_ALL;
+        bool is_delete = e->kind == MR_ROW_DELETE || e->kind == MR_ROW_DELETE_RANGE || e->kind == MR_ROW_MOVE_ALL || e->kind == MR_ROW_FILL;
         if (is_delete && !tbl->columns[i].is_key)
             in = (struct mr_value){.tag = MR_V_ABSENT};
         patched |= in.tag == MR_V_PATCH;
@@ -69,7 +69,14 @@ static enum mr_status fill_row(const struct mr_entry *e, const struct mr_table *
 }
 
 /* What is taken of a table. */
-enum part { PART_ALL, PART_RANGES, PART_ROWS };
+enum part { PART_ALL, PART_RANGES, PART_ROWS, PART_FILLS };
+
+static bool is_of_part(const struct mr_entry *e, enum part part)
+{
+    if (e->kind == MR_ROW_FILL && e->end == 0)
+        return false; /* nothing is left to do */
+    return part == PART_ALL || part == (e->kind == MR_ROW_DELETE_RANGE ? PART_RANGES : e->kind == MR_ROW_FILL ? PART_FILLS : PART_ROWS);
+}
 
 /* A row, ready but for its place. */
 struct item {
@@ -167,6 +174,7 @@ static void count_row(struct mr_job *job, const struct mr_row *row)
         job->appends++;
         break;
     case MR_ROW_DELETE_RANGE: /* how many rows it takes away nobody knows */
+    case MR_ROW_FILL:
     case MR_ROW_MOVE: /* the upsert behind it counts */
     case MR_ROW_MOVE_ALL:
         break;
@@ -206,7 +214,7 @@ static void add_part(struct mr_job *job, struct mr_rel *rel, const struct sort_i
     }
 }
 
-/* Those of the fold's entries that belong to the job; only ranges, or all but those, where they come apart. */
+/* Those of the fold's entries that belong to the job; only those of a part, where they come apart. */
 static size_t pick_items(struct mr_batch *batch, struct mr_job *job, const struct mr_config *cfg, struct mr_rel *rel, enum part part,
                          struct item *items)
 {
@@ -216,8 +224,7 @@ static size_t pick_items(struct mr_batch *batch, struct mr_job *job, const struc
     mr_error_clear(&err);
     for (size_t i = 0; i < fold->count; i++) {
         const struct mr_entry *e = &fold->entries[i];
-        bool is_range = e->kind == MR_ROW_DELETE_RANGE;
-        if ((!job->all_lanes && e->lane != job->lane) || (part != PART_ALL && is_range != (part == PART_RANGES)))
+        if ((!job->all_lanes && e->lane != job->lane) || !is_of_part(e, part))
             continue;
         struct item *it = &items[count];
         if (fill_row(e, rel->tbl, job->ar, &it->row, &err) != MR_OK) {
@@ -238,7 +245,7 @@ static void fill_table(struct mr_batch *batch, struct mr_job *job, const struct 
     const struct mr_table *tbl = rel->tbl;
     struct item *items = mr_arena_alloc(job->ar, (fold->count + 1) * sizeof *items);
     size_t count = pick_items(batch, job, cfg, rel, part, items);
-    bool truncate = fold->truncate_first && part != PART_ROWS && (job->all_lanes || job->lane == 0);
+    bool truncate = fold->truncate_first && part != PART_ROWS && part != PART_FILLS && (job->all_lanes || job->lane == 0);
     if (count == 0 && !truncate)
         return;
     bool ordered = fold->ordered || tbl->key_count == 0 || tbl->has_other_unique;
@@ -267,9 +274,14 @@ static void fill_tables(struct mr_batch *batch, struct mr_job *job, const struct
     for (size_t r = batch->rel_count; r-- > 0;)
         if (has_work(batch->rels[r]) && comes_apart(batch->rels[r]))
             fill_table(batch, job, cfg, batch->rels[r], PART_RANGES);
-    for (size_t r = 0; r < batch->rel_count; r++)
-        if (has_work(batch->rels[r]))
-            fill_table(batch, job, cfg, batch->rels[r], comes_apart(batch->rels[r]) ? PART_ROWS : PART_ALL);
+    for (size_t r = 0; r < batch->rel_count; r++) {
+        if (!has_work(batch->rels[r]))
+            continue;
+        bool apart = comes_apart(batch->rels[r]);
+        fill_table(batch, job, cfg, batch->rels[r], apart ? PART_ROWS : PART_ALL);
+        if (apart)
+            fill_table(batch, job, cfg, batch->rels[r], PART_FILLS);
+    }
 }
 
 static void fill_moves(struct mr_batch *batch, struct mr_job *job)

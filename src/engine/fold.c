@@ -10,7 +10,10 @@
  * which is what applying them one by one gives. A cell that is a patch comes behind what the cell was.
  *
  * Ranges (tables of arrays) are applied before all rows. So a range turns the rows that the batch has of it into deletes (mr_fold_void), and what comes
- * after it merges with those; ranges with the same beginning and end are one, with the smaller start. */
+ * after it merges with those; ranges with the same beginning and end are one, with the smaller start.
+ *
+ * What fills in is applied after all rows: an array has rows for all positions before the last, so that where one is missing in the end, it is one that
+ * lies before an element which the batch has set beyond the array's end. A range that takes that element away leaves what is before the range. */
 #include "fold.h"
 
 #include <stdlib.h>
@@ -43,7 +46,13 @@ static void index_grow(struct mr_fold *fold, struct mr_arena *ar)
         index_insert(fold, i);
 }
 
-static struct mr_entry *find(struct mr_fold *fold, const struct mr_entry *e)
+/* Rows, ranges and what fills in have keys of their own. */
+static unsigned class_of(enum mr_row_kind kind)
+{
+    return kind == MR_ROW_DELETE_RANGE ? 1 : kind == MR_ROW_FILL ? 3 : 0; /* 2 are groups */
+}
+
+static struct mr_entry *find(const struct mr_fold *fold, const struct mr_entry *e)
 {
     if (fold->index_cap == 0)
         return NULL;
@@ -51,7 +60,7 @@ static struct mr_entry *find(struct mr_fold *fold, const struct mr_entry *e)
     for (size_t slot = e->hash & mask; fold->index[slot] != 0; slot = (slot + 1) & mask) {
         struct mr_entry *have = &fold->entries[fold->index[slot] - 1];
         if (have->hash == e->hash && mr_str_eq(have->key, e->key) &&
-            (have->kind == MR_ROW_DELETE_RANGE) == (e->kind == MR_ROW_DELETE_RANGE))
+            class_of(have->kind) == class_of(e->kind))
             return have;
     }
     return NULL;
@@ -98,7 +107,7 @@ static void merge_upsert(struct mr_entry *have, const struct mr_entry *e, struct
 
 void mr_entry_hash(struct mr_entry *e)
 {
-    e->hash = mr_hash(e->key.ptr, e->key.len, e->kind == MR_ROW_DELETE_RANGE);
+    e->hash = mr_hash(e->key.ptr, e->key.len, class_of(e->kind));
 }
 
 /* ---- rows of one root ---- */
@@ -188,10 +197,14 @@ static size_t join_intervals(struct interval *v, size_t count)
     return kept + 1;
 }
 
-static bool is_within(const struct interval *v, size_t count, const struct mr_entry *e)
+/* The interval that the entry lies in, or NULL. What fills in lies where the last row lies that it may bring. */
+static const struct interval *around(const struct interval *v, size_t count, const struct mr_entry *e)
 {
     unsigned char pos[MAX_POSITIONS] = {0};
-    memcpy(pos, e->key.ptr + e->root_len, e->key.len - e->root_len);
+    size_t len = e->key.len - e->root_len;
+    memcpy(pos, e->key.ptr + e->root_len, len);
+    if (e->kind == MR_ROW_FILL)
+        put_position(pos + len - 4, e->end - 1);
     size_t low = 0, high = count; /* the last that begins at or before */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -200,7 +213,17 @@ static bool is_within(const struct interval *v, size_t count, const struct mr_en
         else
             high = middle;
     }
-    return low > 0 && memcmp(pos, v[low - 1].end, MAX_POSITIONS) < 0;
+    return low > 0 && memcmp(pos, v[low - 1].end, MAX_POSITIONS) < 0 ? &v[low - 1] : NULL;
+}
+
+/* Nothing is filled in from the interval's beginning on. */
+static void cut_fill(struct mr_entry *e, const struct interval *v)
+{
+    size_t around_len = e->key.len - e->root_len - 4;
+    const unsigned char *p = v->from + around_len;
+    bool is_same_array = memcmp(v->from, e->key.ptr + e->root_len, around_len) == 0;
+    e->end = is_same_array ? (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3] : 0;
+    e->cells[e->from] = mr_value_int(e->end);
 }
 
 void mr_fold_void(struct mr_fold *fold, const struct mr_entry *ranges, size_t count)
@@ -214,7 +237,11 @@ void mr_fold_void(struct mr_fold *fold, const struct mr_entry *ranges, size_t co
     size_t joined = join_intervals(v, count);
     for (uint32_t i = last; i != 0; i = fold->entries[i - 1].next) {
         struct mr_entry *have = &fold->entries[i - 1];
-        if (!is_within(v, joined, have))
+        bool is_fill = have->kind == MR_ROW_FILL;
+        const struct interval *in = is_fill && have->end == 0 ? NULL : around(v, joined, have);
+        if (in != NULL && is_fill)
+            cut_fill(have, in);
+        if (in == NULL || is_fill)
             continue;
         have->kind = MR_ROW_DELETE;
         have->full = have->is_new = false;
@@ -242,17 +269,49 @@ static void add_range(struct mr_fold *fold, struct mr_arena *ar, const struct mr
     have->merged += e->merged;
 }
 
+/* Is there a row right before? Then nothing is missing before it either. */
+static bool has_row_before(const struct mr_fold *fold, struct mr_arena *ar, const struct mr_entry *e)
+{
+    struct mr_entry before = {.kind = MR_ROW_UPSERT};
+    char *key = mr_arena_alloc(ar, e->key.len);
+    memcpy(key, e->key.ptr, e->key.len);
+    put_position((unsigned char *)key + e->key.len - 4, e->end - 1);
+    before.key = mr_str_of(key, e->key.len);
+    mr_entry_hash(&before);
+    const struct mr_entry *have = find(fold, &before);
+    return have != NULL && have->kind == MR_ROW_UPSERT;
+}
+
+static void add_fill(struct mr_fold *fold, struct mr_arena *ar, const struct mr_entry *e)
+{
+    struct mr_entry *have = find(fold, e);
+    if (have == NULL && has_row_before(fold, ar, e))
+        return;
+    if (have == NULL) {
+        index_grow(fold, ar);
+        append(fold, ar, e);
+        index_insert(fold, fold->count - 1);
+        join_group(fold, ar, fold->count - 1);
+        return;
+    }
+    have->end = e->end;
+    have->cells = e->cells;
+    have->cell_count = e->cell_count;
+    have->origin = e->origin;
+    have->merged += e->merged;
+}
+
 void mr_fold_add(struct mr_fold *fold, struct mr_arena *ar, const struct mr_entry *e)
 {
     fold->changes++;
     bool is_range = e->kind == MR_ROW_DELETE_RANGE;
-    bool keyed = e->kind == MR_ROW_UPSERT || e->kind == MR_ROW_DELETE || is_range;
+    bool keyed = e->kind == MR_ROW_UPSERT || e->kind == MR_ROW_DELETE || e->kind == MR_ROW_FILL || is_range;
     if (fold->ordered || !keyed) {
         append(fold, ar, e);
         return;
     }
-    if (is_range) {
-        add_range(fold, ar, e);
+    if (is_range || e->kind == MR_ROW_FILL) {
+        (is_range ? add_range : add_fill)(fold, ar, e);
         return;
     }
 
@@ -283,9 +342,10 @@ void mr_fold_order(struct mr_fold *fold, struct mr_arena *ar)
         return;
     struct mr_entry *entries = mr_arena_alloc(ar, (fold->cap + 1) * sizeof *entries);
     size_t n = 0;
-    for (int pass = 0; pass < 2; pass++)
+    static const unsigned order[] = {1, 0, 3};
+    for (int pass = 0; pass < 3; pass++)
         for (size_t i = 0; i < fold->count; i++)
-            if ((fold->entries[i].kind == MR_ROW_DELETE_RANGE) == (pass == 0))
+            if (class_of(fold->entries[i].kind) == order[pass])
                 entries[n++] = fold->entries[i];
     fold->entries = entries;
     fold->ordered = true;

@@ -24,7 +24,8 @@ struct mr_entry {
     /* tables of arrays: the key is the root's key and four bytes, most significant first, for each position */
     uint32_t root_len;         /* bytes of the root's key; 0: the table is none of an array */
     uint32_t next;             /* the group's entry before this one, + 1; 0 none. A group are the rows of one root */
-    uint32_t from, end;        /* DELETE_RANGE: of the position after those in the key; the key ends with `end` */
+    uint32_t from, end;        /* DELETE_RANGE: of the position after those in the key; the key ends with `end`.
+                                * FILL: `end` is the position before which rows are filled in, which column `from` holds; 0 nothing is left to do */
 };
 
 struct mr_fold {
@@ -40,7 +41,7 @@ struct mr_fold {
     uint64_t changes;
 };
 
-/* Add one change. Ranges are applied before the table's rows (mr_fold_void). `e` is copied; its key, cells and match must live in `ar`. */
+/* Add one change. Ranges are applied before the table's rows (mr_fold_void), what fills in after them. `e` is copied; its key, cells and match must live in `ar`. */
 void mr_fold_add(struct mr_fold *fold, struct mr_arena *ar, const struct mr_entry *e);
 /* Ranges of one change and one root, which come before its rows: what the fold has of them is deleted. Not where nothing is merged. */
 void mr_fold_void(struct mr_fold *fold, const struct mr_entry *ranges, size_t count);

@@ -319,11 +319,21 @@ static void add_dead_row(struct verdicts *v, struct mr_rel *rel, const struct mr
     rel->rows_dead++;
 }
 
-/* The tables of the change's elements. An array that has none yet and is empty needs none. */
+/* May a partial update begin the table of an array? With its first element, and what follows it: of others nobody could tell whether they are elements
+ * of an array or members of a document. */
+static bool may_begin(struct mr_rel *rel, const struct mr_element *el, uint64_t find_seq)
+{
+    if (!el->is_guess || el->is_inner || (rel != NULL && mr_tracker_count(rel->tk) > 0))
+        return true;
+    return el->pos[el->depth - 1] == 0 || (rel != NULL && rel->begun_seq == find_seq);
+}
+
+/* The tables of the change's elements. An array that has none yet and is empty needs none; NULL for elements which cannot be placed. */
 static enum mr_status find_children(struct mr_intake *in, struct mr_rel *rel, struct mr_change *ev, struct mr_arena *ar,
                                     struct mr_rel ***out, struct mr_error *err)
 {
     const struct mr_element *last = NULL;
+    in->find_seq++;
     mr_rowbuild_settle_guesses(rel, ev, ar);
     struct mr_rel **rels = *out = mr_arena_zalloc(ar, (ev->elements.count + 1) * sizeof(struct mr_rel *));
     for (size_t i = 0; i < ev->elements.count; i++) {
@@ -331,9 +341,15 @@ static enum mr_status find_children(struct mr_intake *in, struct mr_rel *rel, st
         bool is_row = el->kind == MR_ELEMENT_ROW || el->kind == MR_ELEMENT_PART;
         bool is_same = last != NULL && last->array.ptr == el->array.ptr && last->array.len == el->array.len;
         last = el;
-        rels[i] = is_same ? rels[i - 1] : mr_rel_find_child(rel, el->array);
+        rels[i] = is_same && rels[i - 1] != NULL ? rels[i - 1] : mr_rel_find_child(rel, el->array);
+        if (is_row && !may_begin(rels[i], el, in->find_seq)) {
+            rels[i] = NULL;
+            continue;
+        }
         if (rels[i] == NULL && (is_row || (el->kind == MR_ELEMENT_LENGTH && el->length > 0)))
             MR_TRY(mr_relations_child(in->rels, in->control, rel, el->array, &rels[i], err));
+        if (is_row)
+            rels[i]->begun_seq = in->find_seq;
     }
     return MR_OK;
 }

@@ -32,6 +32,7 @@ struct mr_intake {
     struct mr_rel ***element_rels; /* of each change: the table of each of its elements; in the batch's arena */
     size_t rel_cap, element_cap;
     bool is_one_job;    /* one transaction will hold all lanes of the record being taken in */
+    uint64_t find_seq;           /* which change's tables of arrays are being looked for */
     uint64_t build_seq;          /* which change is being built */
 };
 

@@ -40,6 +40,7 @@ struct mr_rel {
     uint32_t child_index;                  /* among the root's children */
     uint64_t build_seq;                    /* of the change that uses it now (rowchild.c) */
     void *build;
+    uint64_t begun_seq;      /* last change that has brought elements of it (intake.c) */
     uint64_t mention_seq;                  /* the change tells of an array of it that lies in no whole element, */
     uint32_t mention_set;                  /* last under this number, + 1 */
     /* of a root: its tables of elements, at all depths, in the order in which they have come */

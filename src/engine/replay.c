@@ -119,6 +119,7 @@ static enum mr_replay_outcome check_kinds(const struct replay *r, struct mr_erro
             case MR_ROW_UPSERT:
             case MR_ROW_APPEND:
             case MR_ROW_INSERT_ONLY:
+            case MR_ROW_FILL:
             case MR_ROW_DELETE_RANGE: /* left out: where the row's key is absent there are no elements either */
                 break;
             }
@@ -249,7 +250,7 @@ static enum mr_status apply_tables(struct replay *r, struct mr_job *job, enum mr
 {
     for (size_t i = 0; i < job->table_count; i++) {
         struct mr_table_batch *tb = &job->tables[i].rows;
-        if (!r->request->overwrite && tb->row_count > 0 && tb->rows[0].kind == MR_ROW_DELETE_RANGE)
+        if (!r->request->overwrite && tb->row_count > 0 && (tb->rows[0].kind == MR_ROW_DELETE_RANGE || tb->rows[0].kind == MR_ROW_FILL))
             continue;
         for (size_t k = 0; k < tb->row_count && !r->request->overwrite; k++)
             if (tb->rows[k].kind == MR_ROW_UPSERT)

@@ -229,6 +229,27 @@ bool mr_child_range(struct mr_row_build *b, struct mr_rel *rel, const uint32_t *
     return cb != NULL && mr_child_range_of(cb, &cb->key, pos, count, from, end);
 }
 
+/* A partial update may set an element beyond the array's end: those between are null then. */
+static bool fill_before(struct mr_child_build *cb, const struct mr_element *el)
+{
+    uint32_t depth = cb->b.rel->depth, place = el->pos[depth - 1], column = cb->pos_column[depth - 1], count = column + 1;
+    struct mr_entry e = {.kind = MR_ROW_FILL, .from = column, .end = place};
+    if (place == 0)
+        return true;
+    for (size_t i = 0; i < cb->key.count; i++)
+        count = cb->key.cells[i].column >= count ? cb->key.cells[i].column + 1 : count;
+    for (uint32_t level = 0; level < depth; level++)
+        count = cb->pos_column[level] >= count ? cb->pos_column[level] + 1 : count;
+    e.cell_count = count;
+    e.cells = mr_arena_zalloc(cb->b.batch->ar, count * sizeof *e.cells);
+    for (size_t i = 0; i < cb->key.count; i++)
+        e.cells[cb->key.cells[i].column] = cb->key.cells[i].value;
+    for (uint32_t level = 0; level < depth; level++)
+        e.cells[cb->pos_column[level]] = mr_value_int(el->pos[level]);
+    mr_child_set_key(cb, &cb->key, el->pos, depth, NULL, &e);
+    return add_entry(cb->root, cb, &e, 2 * (size_t)count);
+}
+
 /* An element as a row. */
 static bool add_row(struct mr_row_build *b, struct mr_rel *rel, const struct mr_element *el)
 {
@@ -252,7 +273,7 @@ static bool add_row(struct mr_row_build *b, struct mr_rel *rel, const struct mr_
     in->judged_count = start;
     mr_child_set_key(cb, &cb->key, el->pos, rel->depth, NULL, &e);
     rel->rows_seen++;
-    return add_entry(b, cb, &e, 2 * (size_t)e.cell_count);
+    return add_entry(b, cb, &e, 2 * (size_t)e.cell_count) && (el->is_inner || fill_before(cb, el));
 }
 
 /* ---- what a change says ---- */
@@ -393,6 +414,18 @@ static void note_mentioned(struct mr_row_build *b, struct mr_rel *const *rels)
     }
 }
 
+static bool cannot_place(struct mr_row_build *b, const struct mr_element *el)
+{
+    mr_fail_data(b->err, MR_CODE_UNSUPPORTED,
+                 "the update of \"%.*s\" cannot be applied without the document: %u names a position in an array, or a member, and what is known "
+                 "of the table does not tell which", MR_STR_FMT(el->array), el->pos[el->depth - 1]);
+    mr_error_hint(b->err, "let the connector send full documents: capture.mode change_streams_update_full or "
+                          "change_streams_update_full_with_pre_image");
+    mr_error_field(b->err, el->array.ptr, el->array.len);
+    b->outcome = MR_ROW_DEAD;
+    return false;
+}
+
 bool mr_row_children(struct mr_row_build *b, const struct mr_entry *e, const struct mr_entry *old, struct mr_fields old_key, bool full)
 {
     if (!b->ev->has_elements || (b->ev->elements.count == 0 && b->rel->child_count == 0))
@@ -408,6 +441,11 @@ bool mr_row_children(struct mr_row_build *b, const struct mr_entry *e, const str
     for (size_t i = 0; i < b->ev->removed.count; i++)
         if (!remove_arrays(b, (struct mr_str){0}, b->ev->removed.items[i].path, NULL, 0, 0))
             return false;
+    for (size_t i = 0; i < b->ev->elements.count; i++) {
+        bool is_row = b->ev->elements.items[i].kind == MR_ELEMENT_ROW || b->ev->elements.items[i].kind == MR_ELEMENT_PART;
+        if (rels[i] == NULL && is_row)
+            return cannot_place(b, &b->ev->elements.items[i]);
+    }
     for (size_t i = 0; i < b->ev->elements.count; i++)
         if (rels[i] != NULL && !take_element(b, rels[i], &b->ev->elements.items[i]))
             return false;

@@ -140,7 +140,8 @@ def an_update(rng, doc):
                 size = rng.randrange(len(value))
                 del value[size:]
                 truncated.append({"field": name, "size": size})
-            else:  # $push: right behind the end
+            else:  # $push: right behind the end; $set may go beyond, and what lies between is null
+                value.extend([None] * rng.choice([0, 0, 0, 1, 3]))
                 path, name = path + (len(value),), f"{name}.{len(value)}"
                 value.append(fresh(rng, path))
                 updated[name] = value[-1]

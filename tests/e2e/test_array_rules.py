@@ -282,6 +282,97 @@ def test_a_conflict_under_variant_has_a_column_of_its_own(run):
     same(run.table("t__a"), [row(id=1, _pos=0, value=1), row(id=1, _pos=1, value__text="x")])
 
 
+# ---- MongoDB's partial updates ----
+
+def mongo(op, after=None, key=1, updated=None, removed=None, truncated=None):
+    """The document as a whole, or what an update has changed in it."""
+    described = None
+    if updated is not None or removed or truncated:
+        described = {"updatedFields": json.dumps(updated or {}), "removedFields": removed,
+                     "truncatedArrays": [{"field": f, "size": n} for f, n in (truncated or {}).items()] or None}
+    value = {"op": op, "before": None, "after": None if after is None else json.dumps(after), "updateDescription": described,
+             "source": {"connector": "mongodb", "db": "d", "collection": "t", "ts_ms": 1}, "ts_ms": 1}
+    return {"topic": "p.d.t", "partition": 0, "offset": 0, "key": json.dumps({"id": json.dumps(key)}), "value": json.dumps(value)}
+
+
+def elements(run, table, *columns):
+    return [tuple(r.get(c) for c in columns) for r in run.table(table)]
+
+
+ORDER = {"_id": 1, "n": 1, "items": [{"sku": "a", "price": 1, "tags": ["x", "y"]}, {"sku": "b", "price": 2}, 7], "nums": [1, 2, 3], "grid": [[1, 2], [3]]}
+
+
+def test_a_partial_update_changes_a_field_of_an_element(run):
+    run.load([mongo("c", ORDER)])
+    before = versions(run, "t__items")
+    run.load([mongo("u", updated={"items.1.price": 5, "items.0.tags.1": "z", "nums.2": 30, "grid.1.0": 33})])
+    same(elements(run, "t__items", "_pos", "sku", "price", "value"), [("0", "a", "1", None), ("1", "b", "5", None), ("2", None, None, "7")])
+    same(elements(run, "t__items__tags", "_pos", "_pos2", "value"), [("0", "0", "x"), ("0", "1", "z")])
+    same(elements(run, "t__nums", "value"), [("1",), ("2",), ("30",)])
+    same(elements(run, "t__grid__value", "_pos", "_pos2", "value"), [("0", "0", "1"), ("0", "1", "2"), ("1", "0", "33")])
+    if run.target.name == "postgresql":
+        after = versions(run, "t__items")
+        same([p for p in before if before[p] != after[p]], [1])
+    same([run.table("t"), run.dead()], [[row(_id=1, n=1)], []])
+
+
+def test_a_partial_update_replaces_an_element_with_all_that_it_holds(run):
+    run.load([mongo("c", ORDER), mongo("u", updated={"items.0": {"sku": "c", "tags": ["q"]}, "items.1": [4, 5], "items.2": {"sku": "d"}, "grid.0": []})])
+    same(elements(run, "t__items", "_pos", "sku", "price", "value"), [("0", "c", None, None), ("1", None, None, None), ("2", "d", None, None)])
+    same(elements(run, "t__items__tags", "_pos", "_pos2", "value"), [("0", "0", "q")])
+    same(elements(run, "t__items__value", "_pos", "_pos2", "value"), [("1", "0", "4"), ("1", "1", "5")])
+    same(elements(run, "t__grid__value", "_pos", "_pos2", "value"), [("1", "0", "3")])
+    same(run.dead(), [])
+
+
+def test_an_element_beyond_the_end_leaves_nulls_between(run):
+    run.load([mongo("c", ORDER)])
+    run.load([mongo("u", updated={"nums.6": 60, "items.5.sku": "f", "grid.1.3": 9}), mongo("u", truncated={"nums": 5}, updated={"nums.7": 70})])
+    same(elements(run, "t__nums", "_pos", "value"), [(str(i), v) for i, v in enumerate(["1", "2", "3", None, None, None, None, "70"])])
+    same(elements(run, "t__items", "_pos", "sku", "value"), [("0", "a", None), ("1", "b", None), ("2", None, "7"), ("3", None, None), ("4", None, None), ("5", "f", None)])
+    same(elements(run, "t__grid__value", "_pos", "_pos2", "value"), [("0", "0", "1"), ("0", "1", "2"), ("1", "0", "3"), ("1", "1", None), ("1", "2", None), ("1", "3", "9")])
+    run.load([mongo("u", updated={"nums.2500": 1})])
+    same([len(run.table("t__nums")), run.dead()], [2501, []])
+
+
+def test_elements_that_are_unset_become_null_and_fields_of_them_go(run):
+    run.load([mongo("c", ORDER), mongo("u", removed=["items.0.price", "items.0.tags", "nums.1", "items.2", "grid.0"])])
+    same(elements(run, "t__items", "_pos", "sku", "price", "value"), [("0", "a", None, None), ("1", "b", "2", None), ("2", None, None, None)])
+    same(run.table("t__items__tags"), [])
+    same(elements(run, "t__nums", "value"), [("1",), (None,), ("3",)])
+    same(elements(run, "t__grid", "_pos"), [("0",), ("1",)])
+    same(elements(run, "t__grid__value", "_pos", "_pos2", "value"), [("1", "0", "3")])
+    same(run.dead(), [])
+
+
+def test_truncated_arrays_lose_their_tails_with_all_that_is_in_them(run):
+    run.load([mongo("c", ORDER), mongo("u", truncated={"items": 1, "nums": 0, "grid.0": 1, "items.0.tags": 1})])
+    same(elements(run, "t__items", "_pos", "sku"), [("0", "a")])
+    same(elements(run, "t__items__tags", "_pos", "_pos2", "value"), [("0", "0", "x")])
+    same(run.table("t__nums"), [])
+    same(elements(run, "t__grid__value", "_pos", "_pos2", "value"), [("0", "0", "1"), ("1", "0", "3")])
+    run.load([mongo("u", truncated={"items": 0}), mongo("u", updated={"nums.0": 9})])
+    same([run.table("t__items"), run.table("t__items__tags"), elements(run, "t__nums", "value"), run.dead()], [[], [], [("9",)], []])
+
+
+def test_an_array_set_by_an_update_replaces_all_of_it(run):
+    run.load([mongo("c", ORDER), mongo("u", updated={"items": [{"sku": "n", "tags": []}], "nums": None, "grid": 5})])
+    same(elements(run, "t__items", "_pos", "sku"), [("0", "n")])
+    same([run.table("t__items__tags"), run.table("t__nums"), run.table("t__grid"), run.table("t__grid__value")], [[], [], [], []])
+    same([run.table("t"), run.dead()], [[row(_id=1, n=1, grid=5)], []])
+    run.load([mongo("u", updated={"grid": [[8]]}), mongo("u", removed=["items", "grid"])])
+    same([run.table("t"), run.table("t__items"), run.table("t__grid__value")], [[row(_id=1, n=1)], [], []])
+
+
+def test_a_position_in_an_array_that_nobody_knows_is_no_guess(run):
+    run.load([mongo("c", {"_id": 1, "n": 1}), mongo("u", updated={"n": 2, "map.150000.x": 1})])
+    same(run.dead(), ["unsupported"])
+    same([run.table("t"), run.table("t__map")], [[row(_id=1, n=1)], None])
+    run.load([mongo("u", updated={"new.0": 5, "new.1": 6, "map.20240101.x": 7})])
+    same(elements(run, "t__new", "value"), [("5",), ("6",)])
+    same(run.table("t"), [row(_id=1, n=1, map_20240101_x=7)])
+
+
 # ---- refusals ----
 
 def test_one_bad_element_makes_the_whole_record_a_dead_letter(run):

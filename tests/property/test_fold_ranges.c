@@ -191,8 +191,122 @@ static void test_folded_ranges_and_rows_equal_change_by_change(void **state)
         run_seed(seed);
 }
 
+/* ---- arrays that are filled with nulls ---- */
+
+#define LONGEST 14
+
+/* What the target has: 0 no row, 1 a null, else the value. */
+struct array {
+    int64_t at[LONGEST + 1];
+};
+
+static struct mr_entry array_entry(struct mr_arena *ar, enum mr_row_kind kind, uint32_t place, int64_t value)
+{
+    struct mr_entry e = {.kind = kind, .full = true, .cell_count = 2};
+    e.cells = mr_arena_alloc(ar, 2 * sizeof *e.cells);
+    e.cells[0] = mr_value_int(place);
+    e.cells[1] = mr_value_int(value);
+    e.end = kind == MR_ROW_DELETE_RANGE ? LAST : place;
+    e.from = kind == MR_ROW_DELETE_RANGE ? place : 0;
+    if (kind == MR_ROW_DELETE_RANGE)
+        set_key(&e, ar, 0, NULL, 0, &e.end);
+    else
+        set_key(&e, ar, 0, &place, 1, NULL);
+    return e;
+}
+
+static void apply_to_array(struct array *a, const struct mr_entry *e)
+{
+    uint32_t first = 0;
+    switch (e->kind) {
+    case MR_ROW_DELETE_RANGE:
+        for (uint32_t i = e->from; i < LONGEST; i++)
+            a->at[i] = 0;
+        return;
+    case MR_ROW_FILL: /* as the sinks do it: from behind the last row before */
+        for (uint32_t i = 0; i < e->end; i++)
+            first = a->at[i] != 0 ? i + 1 : first;
+        for (uint32_t i = first; i < e->end; i++)
+            a->at[i] = 1;
+        return;
+    default:
+        a->at[position(e, 0)] = e->kind == MR_ROW_DELETE ? 0 : e->cells[1].i;
+        return;
+    }
+}
+
+static uint32_t length_of(const struct array *a)
+{
+    uint32_t n = 0;
+    while (n < LONGEST && a->at[n] != 0)
+        n++;
+    return n;
+}
+
+static void change_array(uint64_t *state, struct mr_arena *ar, struct array *one_by_one, struct mr_fold *fold)
+{
+    struct mr_entry e[LONGEST + 2];
+    uint32_t n = 0, place = (uint32_t)(next(state) % LONGEST), length = length_of(one_by_one);
+    switch (next(state) % 4) {
+    case 0: /* cut, or gone */
+        e[n++] = array_entry(ar, MR_ROW_DELETE_RANGE, next(state) % 4 == 0 ? 0 : place, 0);
+        break;
+    case 1: /* the whole array */
+        e[n++] = array_entry(ar, MR_ROW_DELETE_RANGE, place, 0);
+        for (uint32_t i = 0; i < place; i++)
+            e[n++] = array_entry(ar, MR_ROW_UPSERT, i, (int64_t)(next(state) % 1000) + 2);
+        break;
+    default: /* an element, there or beyond the end */
+        place = next(state) % 2 && length < LONGEST ? length : place;
+        e[n++] = array_entry(ar, MR_ROW_UPSERT, place, (int64_t)(next(state) % 1000) + 2);
+        if (place > 0)
+            e[n++] = array_entry(ar, MR_ROW_FILL, place, 0);
+        break;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (e[i].kind == MR_ROW_DELETE_RANGE)
+            mr_fold_void(fold, &e[i], 1);
+        mr_fold_add(fold, ar, &e[i]);
+    }
+    for (int fills = 0; fills < 2; fills++) /* by itself: each position that is missing */
+        for (uint32_t i = 0; i < n; i++)
+            if ((e[i].kind == MR_ROW_FILL) == fills)
+                apply_to_array(one_by_one, &e[i]);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return mr_str_cmp(((const struct mr_entry *)a)->key, ((const struct mr_entry *)b)->key);
+}
+
+static void test_folded_elements_beyond_the_end_equal_change_by_change(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 50000; seed++) {
+        uint64_t random = seed * 2654435761u + 1;
+        struct mr_arena *ar = mr_arena_create(0);
+        struct array one_by_one = {{0}}, folded;
+        struct mr_fold fold = {0};
+        for (uint64_t i = 0, n = next(&random) % 5; i < n; i++)
+            one_by_one.at[i] = 2;
+        folded = one_by_one;
+        for (uint64_t i = 0, n = 1 + next(&random) % 12; i < n; i++)
+            change_array(&random, ar, &one_by_one, &fold);
+        qsort(fold.entries, fold.count, sizeof *fold.entries, compare_keys);
+        static const enum mr_row_kind order[] = {MR_ROW_DELETE_RANGE, MR_ROW_UPSERT, MR_ROW_FILL};
+        for (int pass = 0; pass < 3; pass++)
+            for (size_t i = 0; i < fold.count; i++)
+                if (fold.entries[i].kind == order[pass] || (pass == 1 && fold.entries[i].kind == MR_ROW_DELETE))
+                    apply_to_array(&folded, &fold.entries[i]);
+        if (memcmp(&folded, &one_by_one, sizeof folded) != 0)
+            fail_msg("seed %llu differs", (unsigned long long)seed);
+        mr_arena_destroy(ar);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_folded_ranges_and_rows_equal_change_by_change)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_folded_ranges_and_rows_equal_change_by_change),
+                                       cmocka_unit_test(test_folded_elements_beyond_the_end_equal_change_by_change)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

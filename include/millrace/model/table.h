@@ -62,6 +62,8 @@ enum mr_row_kind {
     MR_ROW_INSERT_ONLY,  /* keyed: insert; an existing row stays and is reported in `was_there` (replay) */
     MR_ROW_DELETE_RANGE, /* keyed: rows whose key begins with the key cells that are set, but for the last of those: that column lies between its
                             cell (inclusive) and its cell of `match` (exclusive). A batch with such rows holds no others */
+    MR_ROW_FILL,         /* keyed: rows that are null beside the key, for the numbers of the last key column between the last row before this one's
+                            and this one's, the others being equal; from 0 on if there is none */
     MR_ROW_MOVE_ALL,     /* keyed: all rows whose key has the cells of `match` get those of `cells` in their place, which are of the same columns;
                             nothing is in their way. Only key cells are set in both */
 };

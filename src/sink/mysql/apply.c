@@ -90,6 +90,8 @@ static enum mr_status apply_row(struct plan *pl, uint32_t row)
         return insert_only(pl, row);
     case MR_ROW_DELETE_RANGE:
         return mr_my_run_row(&pl->run, MR_MY_DELETE_RANGE, row, NULL, pl->err);
+    case MR_ROW_FILL:
+        return mr_my_run_row(&pl->run, MR_MY_FILL, row, NULL, pl->err);
     case MR_ROW_MOVE_ALL:
         return mr_my_run_row(&pl->run, MR_MY_MOVE_ALL, row, NULL, pl->err);
     }

@@ -363,6 +363,40 @@ static void build_move(struct builder *b)
     put_where_matched(b);
 }
 
+/* All columns: what the row leaves out is NULL in a new row, whatever default somebody has set. */
+static void build_fill(struct builder *b)
+{
+    size_t last = b->shape->key[b->shape->key_count - 1];
+
+    put_insert(b);
+    put(b, "SELECT ");
+    for (size_t i = 0; i < b->shape->column_count; i++) {
+        put(b, i ? ", " : "");
+        if (i == last)
+            put(b, "p.place");
+        else if (column(b, i)->is_key)
+            put_value(b, i);
+        else
+            put(b, "NULL");
+    }
+    put(b, " FROM generate_series(coalesce((SELECT max(m.");
+    mr_buf_append_str(b->out, column(b, last)->ident);
+    put(b, ") FROM ");
+    put_target(b);
+    put(b, " AS m WHERE ");
+    for (size_t k = 0; k < b->shape->key_count; k++) {
+        size_t i = b->shape->key[k];
+        put(b, k ? " AND " : "");
+        put_stored(b, "m.", i);
+        put(b, i == last ? " < " : " = ");
+        put_param(b, i, false);
+        put_cast(b, i);
+    }
+    put(b, ") + 1, 0)::bigint, ");
+    put_param(b, last, false);
+    put(b, "::bigint - 1) AS p (place)");
+}
+
 /* The columns of `match` are not null. */
 static void build_move_all(struct builder *b)
 {
@@ -530,6 +564,9 @@ bool mr_pg_statement(const struct mr_pg_spec *spec, struct mr_buf *out, struct m
         break;
     case MR_PG_DELETE_MATCH:
         build_delete_match(&b);
+        break;
+    case MR_PG_FILL:
+        build_fill(&b);
         break;
     case MR_PG_MOVE_ALL:
         build_move_all(&b);

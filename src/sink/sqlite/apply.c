@@ -80,19 +80,25 @@ static enum mr_status insert_row(struct work *w, enum mr_sqlite_statement kind, 
     return step(w, stmt, err);
 }
 
-static enum mr_status delete_row(struct work *w, const struct mr_row *row, struct mr_error *err)
+/* A statement whose parameters are the key. */
+static enum mr_status run_by_key(struct work *w, enum mr_sqlite_statement kind, const struct mr_row *row, struct mr_error *err)
 {
     const struct mr_table *tbl = w->tbl;
     if (tbl->key_count == 0)
-        return mr_fail(err, MR_E_BUG, "a delete by key in %.*s, which has none", MR_STR_FMT(tbl->name));
+        return mr_fail(err, MR_E_BUG, "a change by key in %.*s, which has none", MR_STR_FMT(tbl->name));
     MR_TRY(check_key(tbl, row->cells, err));
     sqlite3_stmt *stmt = NULL;
-    MR_TRY(mr_sqlite_statement(w->s, tbl, MR_SQLITE_DELETE, NULL, NULL, &stmt, err));
+    MR_TRY(mr_sqlite_statement(w->s, tbl, kind, NULL, NULL, &stmt, err));
     for (size_t i = 0; i < tbl->key_count; i++) {
         uint32_t c = tbl->key_columns[i];
         MR_TRY(mr_sqlite_bind(w->s, stmt, (int)i + 1, &tbl->columns[c], w->s->stores[c], row->cells[c], err));
     }
     return step(w, stmt, err);
+}
+
+static enum mr_status delete_row(struct work *w, const struct mr_row *row, struct mr_error *err)
+{
+    return run_by_key(w, MR_SQLITE_DELETE, row, err);
 }
 
 static enum mr_status delete_range(struct work *w, const struct mr_row *row, struct mr_error *err)
@@ -177,6 +183,8 @@ static enum mr_status apply_row(struct work *w, struct mr_row *row, struct mr_er
         return change_matching(w, MR_SQLITE_UPDATE_ONE, row, err);
     case MR_ROW_MOVE:
         return move_row(w, row, err);
+    case MR_ROW_FILL:
+        return run_by_key(w, MR_SQLITE_FILL, row, err);
     case MR_ROW_MOVE_ALL:
         return move_all(w, row, err);
     case MR_ROW_DELETE_MATCH:

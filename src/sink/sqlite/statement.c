@@ -193,6 +193,40 @@ static void append_set(const struct mr_table *tbl, const unsigned char *mask, st
     }
 }
 
+/* Numbers from behind the last row on: the key's other columns are equal. */
+static void append_fill(const struct mr_table *tbl, struct mr_buf *out)
+{
+    size_t last = tbl->key_count - 1;
+    mr_buf_append_z(out, "INSERT INTO ");
+    mr_sqlite_quote(tbl->name, out);
+    mr_buf_append_z(out, " (");
+    for (size_t k = 0; k <= last; k++) {
+        mr_buf_append_z(out, k > 0 ? "," : "");
+        mr_sqlite_quote(tbl->columns[tbl->key_columns[k]].name, out);
+    }
+    for (size_t i = 0; i < tbl->column_count; i++) {
+        mr_buf_append_z(out, tbl->columns[i].is_key ? "" : ",");
+        if (!tbl->columns[i].is_key)
+            mr_sqlite_quote(tbl->columns[i].name, out);
+    }
+    mr_buf_append_z(out, ") WITH RECURSIVE places(place) AS (SELECT coalesce(max(");
+    mr_sqlite_quote(tbl->columns[tbl->key_columns[last]].name, out);
+    mr_buf_append_z(out, "),-1)+1 FROM ");
+    mr_sqlite_quote(tbl->name, out);
+    for (size_t k = 0; k <= last; k++) {
+        mr_buf_append_z(out, k ? " AND " : " WHERE ");
+        mr_sqlite_quote(tbl->columns[tbl->key_columns[k]].name, out);
+        mr_buf_printf(out, k == last ? "<?%zu" : "=?%zu", k + 1);
+    }
+    mr_buf_printf(out, " UNION ALL SELECT place+1 FROM places WHERE place+1<?%zu) SELECT ", last + 1);
+    for (size_t k = 0; k < last; k++)
+        mr_buf_printf(out, "?%zu,", k + 1);
+    mr_buf_append_z(out, "place");
+    for (size_t i = 0; i < tbl->column_count; i++)
+        mr_buf_append_z(out, tbl->columns[i].is_key ? "" : ",NULL");
+    mr_buf_printf(out, " FROM places WHERE place<?%zu", last + 1);
+}
+
 /* The key columns of `match` decide. */
 static void append_move_all(const struct mr_table *tbl, const unsigned char *mask, const unsigned char *match, struct mr_buf *out)
 {
@@ -239,6 +273,9 @@ static enum mr_status make_text(const struct mr_table *tbl, enum mr_sqlite_state
             mr_sqlite_quote(tbl->name, out);
         }
         append_match(tbl, rowid, match, out);
+        break;
+    case MR_SQLITE_FILL:
+        append_fill(tbl, out);
         break;
     case MR_SQLITE_MOVE_ALL:
         append_move_all(tbl, mask, match, out);
