@@ -96,6 +96,14 @@ def test_names_that_collide_get_substitutes(run):
     same(run.dead(), [])
 
 
+def test_an_array_with_an_empty_name_is_one_after_a_restart_too(run):
+    run.load([event("c", {"id": i, "": [1, {"": [2], "b": [3]}]}, key=i) for i in (1, 2)])
+    run.load([event("u", {"id": 1, "": [4]}), event("d", key=2)])
+    same(run.table("t__"), [row(id=1, _pos=0, value=4)])
+    same([run.table(t) for t in run.target.tables() if t not in ("t", "t__")], [[], []])
+    same(run.dead(), [])
+
+
 def test_deep_arrays_stay_json_beyond_eight_levels(run):
     value = 1
     for _ in range(10):
