@@ -214,11 +214,6 @@ static const char *const session_settings[] = {
  * that is really too long is refused. The history of a system-versioned table goes through an ALTER like the table. A key that MySQL adds to tables
  * without one is none of ours to see. A batch takes what it takes: cancelled and tried again it would never end. When our machine dies, what it
  * held must not stay locked for hours. An array may have to be filled with very many nulls (MR_MY_FILL). */
-=======
- * that is really too long is refused. The history of a system-versioned table goes through an ALTER like the table. A key that MySQL adds to tables without one is
- * none of ours to see. A batch takes what it takes: cancelled and tried again it would never end. When our machine dies, what it
- * held must not stay locked for hours. */
->>>>>>> break-mysql
 static const char *const wishes_of_mariadb[] = {
     "SET SESSION innodb_strict_mode = OFF",
     "SET SESSION max_statement_time = 0",
