@@ -57,6 +57,7 @@ static const struct rule rules[] = {
     {1290, MR_E_ENV, "read_only"},
     {1317, MR_E_ENV, "canceled"},
     {1461, MR_E_ENV, "too_many_statements"},
+    {1792, MR_E_ENV, "read_only"},
     {1836, MR_E_ENV, "read_only"},
     {1845, MR_E_ENV, "no_such_algorithm"}, /* ddl.c takes the next one */
     {1846, MR_E_ENV, "no_such_algorithm"},
