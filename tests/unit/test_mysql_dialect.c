@@ -595,7 +595,7 @@ static const struct {
     {"1461", MR_E_ENV, "too_many_statements"}, {"1792", MR_E_ENV, "read_only"}, {"1836", MR_E_ENV, "read_only"}, {"1845", MR_E_ENV, "no_such_algorithm"},
     {"1846", MR_E_ENV, "no_such_algorithm"}, {"1927", MR_E_ENV, "connection"}, {"3024", MR_E_ENV, "canceled"},
     {"3100", MR_E_ENV, "refused_by_a_hook"}, {"3101", MR_E_BUSY, "busy"},   {"3169", MR_E_ENV, "canceled"},
-    {"4031", MR_E_ENV, "connection"},   {"4092", MR_E_ENV, "no_such_algorithm"}, {"1205", MR_E_BUSY, "lock_timeout"},
+    {"4031", MR_E_ENV, "connection"},   {"4092", MR_E_ENV, "no_such_algorithm"}, {"4157", MR_E_ENV, "no_such_algorithm"}, {"1205", MR_E_BUSY, "lock_timeout"},
     {"1213", MR_E_BUSY, "deadlock"},    {"1412", MR_E_BUSY, "busy"},        {"1614", MR_E_BUSY, "deadlock"},
     {"1615", MR_E_BUSY, "busy"},        {"1637", MR_E_BUSY, "busy"},        {"1007", MR_E_SCHEMA, "exists"},
     {"1050", MR_E_SCHEMA, "exists"},    {"1051", MR_E_SCHEMA, "no_table"},  {"1054", MR_E_SCHEMA, "no_column"},

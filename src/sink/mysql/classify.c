@@ -68,6 +68,7 @@ static const struct rule rules[] = {
     {3169, MR_E_ENV, "canceled"},
     {4031, MR_E_ENV, "connection"}, /* idle for too long */
     {4092, MR_E_ENV, "no_such_algorithm"}, /* no more columns can be added instantly */
+    {4157, MR_E_ENV, "no_such_algorithm"}, /* nor to rows that may get so long */
 
     /* somebody else was there at the same time: at once again */
     {1205, MR_E_BUSY, "lock_timeout"},
