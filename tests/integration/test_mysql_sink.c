@@ -1,11 +1,8 @@
 /* The MySQL sink against a real server, MariaDB or MySQL: values of every type, writing rows, transactions, what the server refuses. */
 #include <math.h>
-#include <pthread.h>
 
 #include <millrace/base/decimal.h>
 #include <millrace/base/time.h>
-
-#include "sink/mysql/my.h"
 
 #include "my_helper.h"
 
