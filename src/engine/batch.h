@@ -39,6 +39,8 @@ struct mr_job_table {
     uint32_t *merged;            /* per row: how many changes it stands for */
     bool tried_new;              /* the rows were handed over as new ones */
     uint32_t truncate_origin;    /* record of rows.truncate_first */
+    size_t refused;              /* rows that became dead letters in the target; set by the applier */
+    int64_t done_us;             /* when the table was written, since 1970; set by the applier */
 };
 
 /* One lane's share of a batch: one transaction. */
@@ -65,6 +67,8 @@ struct mr_job {
     struct mr_error err;
     bool want_unfolded;          /* a merged row was refused: its changes must be seen one by one */
     uint64_t dead_rows;          /* dead letters added by the applier */
+    int64_t began_us;            /* its first transaction, since 1970 */
+    size_t reached;              /* tables that the last transaction came to */
     uint64_t upserts, deletes, appends;
 };
 
