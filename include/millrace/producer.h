@@ -19,8 +19,10 @@ typedef enum mr_status (*mr_producer_fn)(void *ctx, struct mr_str key, int64_t o
 struct mr_producer_ops {
     /* Are the settings such that it can be opened at all? Asks nobody. */
     enum mr_status (*check_settings)(const struct mr_config *cfg, struct mr_error *err);
-    /* Does not wait for the brokers. cfg outlives the producer. */
-    enum mr_status (*open)(const struct mr_config *cfg, struct mr_producer **out, struct mr_error *err);
+    /* Does not wait for the brokers. cfg outlives the producer. Calls that wait for them give up soon after is_over(ctx) says so; it is asked
+     * in the thread that calls. */
+    enum mr_status (*open)(const struct mr_config *cfg, bool (*is_over)(const void *ctx), const void *ctx, struct mr_producer **out,
+                           struct mr_error *err);
     /* The offset that the next message will have. A topic that does not exist is CONFIG, unless the brokers make it. */
     enum mr_status (*end)(struct mr_producer *producer, int timeout_ms, int64_t *offset, struct mr_error *err);
     /* The keys of all messages from an offset on, to the end as it is now. Also of those that are no work of ours. */

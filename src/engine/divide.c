@@ -184,6 +184,8 @@ static void fill_table(struct mr_batch *batch, struct mr_job *job, const struct 
     struct mr_job_table *jt = &job->tables[job->table_count++];
     jt->rel = rel;
     jt->truncate_origin = fold->truncate_origin;
+    jt->refused = 0;
+    jt->done_us = 0;
     jt->merged = mr_arena_alloc(job->ar, (count + 1) * sizeof *jt->merged);
     jt->tried_new = !ordered && count > 0 && are_new(order, count, rel);
     jt->rows = (struct mr_table_batch){

@@ -289,7 +289,7 @@ static void settle(struct mr_engine *e, size_t at)
         struct mr_job *job = &batch->jobs[i];
         if (job->status == MR_OK) {
             count_job(e, job);
-            mr_status_sender_wake(e->sender);
+            mr_status_sender_wake(e->sender, job->table_count > 0 ? job->table_count + 2 : 0);
             continue;
         }
         refused = true;

@@ -33,8 +33,8 @@ struct mr_status_sender {
     pthread_mutex_t lock; /* guards the next three */
     pthread_cond_t wake;
     bool woken, finishing, patient;
-    _Atomic int64_t deadline_ms; /* while finishing */
-    _Atomic bool full;
+    _Atomic int64_t deadline_ms; /* while finishing; 0 before */
+    _Atomic int64_t pending;     /* waiting events: counted now and then, reckoned in between */
     /* the thread's own */
     struct mr_sink *sink;
     struct mr_producer *producer;
@@ -128,12 +128,20 @@ static enum mr_status look_in_topic(struct mr_status_sender *s, struct mr_error 
     return status;
 }
 
+/* The time for finishing is up. */
+static bool is_over(const void *ctx)
+{
+    const struct mr_status_sender *s = ctx;
+    int64_t deadline_ms = atomic_load(&s->deadline_ms);
+    return deadline_ms != 0 && mr_monotonic_ms() >= deadline_ms;
+}
+
 /* A producer of which we know that nothing of before is on its way, and an outbox without what the topic has. */
 static enum mr_status make_sure(struct mr_status_sender *s, struct mr_error *err)
 {
     s->producer_ops->close(s->producer);
     s->producer = NULL;
-    MR_TRY(s->producer_ops->open(s->cfg, &s->producer, err));
+    MR_TRY(s->producer_ops->open(s->cfg, is_over, s, &s->producer, err));
     if (s->sent_from >= 0)
         MR_TRY(look_in_topic(s, err));
     s->is_unsure = false;
@@ -167,11 +175,13 @@ static enum mr_status mark(struct mr_status_sender *s, const struct mr_status_wa
     enum mr_status status = mark_in_transaction(s, events, count, next, err);
     if (status == MR_OK)
         status = s->ops->commit(s->sink, err);
-    if (status != MR_OK)
+    if (status != MR_OK) {
         s->ops->rollback(s->sink);
-    else
-        s->sent_from = next;
-    return status;
+        return status;
+    }
+    s->sent_from = next;
+    atomic_fetch_sub(&s->pending, (int64_t)count);
+    return MR_OK;
 }
 
 static enum mr_status send_events(struct mr_status_sender *s, const struct mr_status_waiting *events, size_t count, struct mr_error *err)
@@ -202,7 +212,7 @@ static enum mr_status one_round(struct mr_status_sender *s, struct mr_arena *ar,
     MR_TRY(connect_target(s, err));
     MR_TRY(mr_control_status_waiting(s->sink, s->topic, BUNCH, ar, &events, &count, err));
     if (count < BUNCH)
-        atomic_store(&s->full, false);
+        atomic_store(&s->pending, (int64_t)count);
     if (count == 0)
         return MR_OK;
     *outcome = ANOTHERS;
@@ -222,7 +232,7 @@ static enum mr_status on_count(void *ctx, struct mr_str topic, int64_t count, in
     struct mr_status_sender *s = ctx;
     (void)oldest_us, (void)err;
     if (mr_str_eq(topic, s->topic))
-        atomic_store(&s->full, s->cfg->status_max_pending > 0 && count >= s->cfg->status_max_pending);
+        atomic_store(&s->pending, count);
     return MR_OK;
 }
 
@@ -269,9 +279,9 @@ static void note_trouble(struct mr_status_sender *s, const struct mr_error *err)
 }
 
 /* May the thread end? */
-static bool is_over(struct mr_status_sender *s, enum mr_status status, enum outcome outcome)
+static bool may_end(struct mr_status_sender *s, enum mr_status status, enum outcome outcome)
 {
-    if (mr_monotonic_ms() >= atomic_load(&s->deadline_ms))
+    if (is_over(s))
         return true;
     return status == MR_OK && (outcome == NOTHING || (outcome == ANOTHERS && !s->patient));
 }
@@ -297,7 +307,7 @@ static void *sender_main(void *arg)
         }
         if (status != MR_OK || outcome != NOTHING)
             count_waiting(s);
-        over = finishing && is_over(s, status, outcome);
+        over = finishing && may_end(s, status, outcome);
         if (!over)
             finishing = sleep_a_while(s, finishing && ms > 100 ? 100 : ms, status != MR_OK || outcome == ANOTHERS);
         else if (status != MR_OK || (outcome != NOTHING && s->patient))
@@ -353,10 +363,11 @@ struct mr_status_sender *mr_status_sender_start(const struct mr_config *cfg, con
     return NULL;
 }
 
-void mr_status_sender_wake(struct mr_status_sender *s)
+void mr_status_sender_wake(struct mr_status_sender *s, size_t events)
 {
     if (s == NULL)
         return;
+    atomic_fetch_add(&s->pending, (int64_t)events);
     pthread_mutex_lock(&s->lock);
     s->woken = true;
     pthread_cond_signal(&s->wake);
@@ -365,7 +376,7 @@ void mr_status_sender_wake(struct mr_status_sender *s)
 
 bool mr_status_sender_is_full(struct mr_status_sender *s)
 {
-    return s != NULL && atomic_load(&s->full);
+    return s != NULL && s->cfg->status_max_pending > 0 && atomic_load(&s->pending) >= s->cfg->status_max_pending;
 }
 
 bool mr_status_sender_finish(struct mr_status_sender *s, int64_t deadline_ms, bool patient)

@@ -12,10 +12,13 @@
 #include <string.h>
 
 #define ASK_MS 5000
+#define SLICE_MS 500   /* of waiting, between two looks whether it is over */
 #define MOST_MS 30000 /* that a message may be under way */
 
 struct mr_producer {
     const struct mr_config *cfg;
+    bool (*is_over)(const void *ctx);
+    const void *ctx;
     rd_kafka_t *rk;
     rd_kafka_topic_t *topic;
     size_t confirmed;               /* of the messages under way */
@@ -164,11 +167,12 @@ static void producer_close(struct mr_producer *producer)
     mr_xfree(producer);
 }
 
-static enum mr_status producer_open(const struct mr_config *cfg, struct mr_producer **out, struct mr_error *err)
+static enum mr_status producer_open(const struct mr_config *cfg, bool (*is_over)(const void *ctx), const void *ctx,
+                                    struct mr_producer **out, struct mr_error *err)
 {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     struct mr_producer *producer = mr_xcalloc(1, sizeof(*producer));
-    producer->cfg = cfg;
+    *producer = (struct mr_producer){.cfg = cfg, .is_over = is_over, .ctx = ctx};
 
     enum mr_status status = set_all(conf, cfg, err);
     if (status == MR_OK)
@@ -185,10 +189,16 @@ static enum mr_status producer_open(const struct mr_config *cfg, struct mr_produ
     return status;
 }
 
+static bool never(const void *ctx)
+{
+    (void)ctx;
+    return false;
+}
+
 static enum mr_status check_settings(const struct mr_config *cfg, struct mr_error *err)
 {
     struct mr_producer *producer = NULL;
-    enum mr_status status = producer_open(cfg, &producer, err);
+    enum mr_status status = producer_open(cfg, never, NULL, &producer, err);
     producer_close(producer);
     return status;
 }
@@ -232,8 +242,7 @@ static enum mr_status ask_partitions(struct mr_producer *producer, int timeout_m
     int64_t deadline_ms = mr_monotonic_ms() + timeout_ms;
 
     for (;;) { /* a topic that the brokers make takes a moment */
-        int64_t left_ms = deadline_ms - mr_monotonic_ms();
-        rd_kafka_resp_err_t code = rd_kafka_metadata(producer->rk, 0, producer->topic, &md, left_ms < 100 ? 100 : (int)left_ms);
+        rd_kafka_resp_err_t code = rd_kafka_metadata(producer->rk, 0, producer->topic, &md, SLICE_MS);
 
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR && md->topic_cnt == 1) {
             code = md->topics[0].err;
@@ -244,8 +253,23 @@ static enum mr_status ask_partitions(struct mr_producer *producer, int timeout_m
         md = NULL;
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
             return MR_OK;
-        if (mr_monotonic_ms() >= deadline_ms)
+        if (mr_monotonic_ms() >= deadline_ms || producer->is_over(producer->ctx))
             return failed(producer, code, "write to", err);
+        mr_sleep_ms(50);
+    }
+}
+
+static enum mr_status ask_end(struct mr_producer *producer, int timeout_ms, int64_t *offset, struct mr_error *err)
+{
+    int64_t first, deadline_ms = mr_monotonic_ms() + timeout_ms;
+
+    for (;;) {
+        rd_kafka_resp_err_t code = rd_kafka_query_watermark_offsets(producer->rk, producer->cfg->status_topic,
+                                                                    (int32_t)producer->cfg->status_partition, &first, offset, SLICE_MS);
+        if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+            return MR_OK;
+        if (mr_monotonic_ms() >= deadline_ms || producer->is_over(producer->ctx))
+            return failed(producer, code, "read", err);
         mr_sleep_ms(50);
     }
 }
@@ -253,14 +277,11 @@ static enum mr_status ask_partitions(struct mr_producer *producer, int timeout_m
 static enum mr_status producer_end(struct mr_producer *producer, int timeout_ms, int64_t *offset, struct mr_error *err)
 {
     int count = 0;
-    int64_t first;
 
     MR_TRY(ask_partitions(producer, timeout_ms, &count, err));
     if (producer->cfg->status_partition >= (uint32_t)count)
         return failed(producer, RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, "write to", err);
-    rd_kafka_resp_err_t code = rd_kafka_query_watermark_offsets(producer->rk, producer->cfg->status_topic,
-                                                                (int32_t)producer->cfg->status_partition, &first, offset, timeout_ms);
-    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? MR_OK : failed(producer, code, "read", err);
+    return ask_end(producer, timeout_ms, offset, err);
 }
 
 /* ---- what is there ---- */
@@ -307,7 +328,7 @@ static enum mr_status read_keys(struct mr_producer *producer, rd_kafka_t *rk, in
 {
     for (;;) {
         int64_t left_ms = deadline_ms - mr_monotonic_ms();
-        if (left_ms <= 0)
+        if (left_ms <= 0 || producer->is_over(producer->ctx))
             return failed(producer, RD_KAFKA_RESP_ERR__TIMED_OUT, "read", err);
         rd_kafka_message_t *msg = rd_kafka_consumer_poll(rk, left_ms > 100 ? 100 : (int)left_ms);
         if (!msg)
@@ -371,8 +392,11 @@ static enum mr_status producer_send(struct mr_producer *producer, const struct m
     producer->refused = RD_KAFKA_RESP_ERR_NO_ERROR;
     for (size_t i = 0; i < count; i++)
         MR_TRY(enqueue(producer, &messages[i], err));
-    while (producer->confirmed < count && producer->refused == RD_KAFKA_RESP_ERR_NO_ERROR)
-        rd_kafka_poll(producer->rk, 100); /* message.timeout.ms bounds it */
+    while (producer->confirmed < count && producer->refused == RD_KAFKA_RESP_ERR_NO_ERROR) { /* message.timeout.ms bounds it */
+        rd_kafka_poll(producer->rk, 100);
+        if (producer->is_over(producer->ctx) && producer->confirmed < count)
+            return failed(producer, RD_KAFKA_RESP_ERR__TIMED_OUT, "write to", err);
+    }
     if (producer->refused != RD_KAFKA_RESP_ERR_NO_ERROR)
         return failed(producer, producer->refused, "write to", err);
     *next = producer->last + 1;
@@ -411,7 +435,7 @@ static void producer_check(const struct mr_config *cfg, int timeout_ms, mr_findi
     struct mr_error err = {0};
     char text[512];
     int partitions = 0;
-    enum mr_status status = producer_open(cfg, &producer, &err);
+    enum mr_status status = producer_open(cfg, never, NULL, &producer, &err);
 
     if (status == MR_OK)
         status = find_topic(producer, timeout_ms, &partitions, &err);
