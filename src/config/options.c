@@ -22,7 +22,7 @@ static const struct mr_word ddl_words[] = {
 static const struct mr_word text_invalid_words[] = {
     {"dead_letter", MR_TEXT_DEAD_LETTER}, {"strip", MR_TEXT_STRIP}, {"replace", MR_TEXT_REPLACE}, {NULL, 0}};
 static const struct mr_word array_words[] = {
-    {"json", MR_ARRAY_JSON}, {"array", MR_ARRAY_ARRAY}, {"document", MR_ARRAY_DOCUMENT}, {NULL, 0}};
+    {"json", MR_ARRAY_JSON}, {"array", MR_ARRAY_ARRAY}, {"document", MR_ARRAY_DOCUMENT}, {"table", MR_ARRAY_TABLE}, {NULL, 0}};
 static const struct mr_word decimal_words[] = {
     {"precise", MR_DECIMAL_PRECISE}, {"string", MR_DECIMAL_STRING}, {"double", MR_DECIMAL_DOUBLE}, {NULL, 0}};
 static const struct mr_word time_words[] = {{"adaptive_time_microseconds", MR_TIME_ADAPTIVE_US},
@@ -272,7 +272,8 @@ const struct mr_option mr_options[] = {
     {"unwrap.array.encoding", MR_OPT_WORD, AT(array_encoding), .words = array_words, .default_z = "json",
      .help_z = "How arrays are stored. json: one JSON column. array: an array of one scalar type is an array column in "
                "PostgreSQL and a JSON column elsewhere; one whose elements have no type in common is a conflict for the field's "
-               "policy (mixed_array). document: as a document with the members _0, _1, and so on."},
+               "policy (mixed_array). document: as a document with the members _0, _1, and so on. "
+                "table: as rows of a table `parent__field`, with the parent's key and the element's position; needs unwrap.flatten.struct."},
     {"unwrap.delete.tombstone.handling.mode", MR_OPT_WORD, AT(delete_handling), SAID(delete_handling_said),
      .words = delete_handling_words, .default_z = "tombstone",
      .help_z = "What a delete does, for all tables. `tombstone`: it removes the row, as `delete: hard`. `drop`: "

@@ -118,6 +118,13 @@ static void plan_table(struct follow *f)
     f->was_made = !f->now.exists;
 }
 
+/* Would the tables of arrays lose what they hang on? Their names and keys are made of the root's. */
+static bool has_tied_children(const struct follow *f)
+{
+    bool is_column = f->act->kind == MR_SRC_DROP_COLUMN || f->act->kind == MR_SRC_RENAME_COLUMN;
+    return f->rel->child_count > 0 && (!is_column || is_key_path(f, f->act->path));
+}
+
 static enum mr_status plan(struct follow *f)
 {
     struct mr_sink *sink = sink_of(f);
@@ -125,6 +132,10 @@ static enum mr_status plan(struct follow *f)
     f->why = f->act->why; /* of what was not understood */
     if (f->act->kind == MR_SRC_NOT_UNDERSTOOD || f->rel == NULL)
         return MR_OK; /* a whole database has no table */
+    if (has_tied_children(f)) {
+        f->why = MR_STR("arrays of the table are tables of their own, which hang on it");
+        return MR_OK;
+    }
     MR_TRY(
         sink->ops->describe_table(sink, f->rel->target_schema, f->rel->target_table, f->ar, &f->now, f->err));
     if (f->new_rel != NULL)

@@ -102,17 +102,20 @@ static enum mr_status save(struct events *list, struct mr_sink *sink, struct mr_
 
 /* ---- deltas ---- */
 
-/* Tables of one datamart that the job has written. */
-struct delta {
-    struct mr_str datamart;
-    const struct mr_job_table **tables;
-    size_t count;
+/* What the job has done to one table, in however many parts. */
+struct write {
+    const struct mr_table *tbl;
+    size_t rows, refused;
+    bool has_truncate;
+    int64_t done_us;
 };
 
-static bool is_written(const struct mr_job_table *jt)
-{
-    return jt->rows.row_count > 0 || jt->rows.truncate_first;
-}
+/* The tables of one datamart that the job has written. */
+struct delta {
+    struct mr_str datamart;
+    struct write *writes;
+    size_t count;
+};
 
 /* By name: all lanes lock the rows of datamarts in one order. */
 static struct delta *delta_of(struct delta *deltas, size_t *count, struct mr_str datamart, size_t room, struct mr_arena *ar)
@@ -123,9 +126,18 @@ static struct delta *delta_of(struct delta *deltas, size_t *count, struct mr_str
     if (at < *count && mr_str_eq(deltas[at].datamart, datamart))
         return &deltas[at];
     memmove(&deltas[at + 1], &deltas[at], (*count - at) * sizeof *deltas);
-    deltas[at] = (struct delta){.datamart = datamart, .tables = mr_arena_alloc(ar, room * sizeof *deltas->tables)};
+    deltas[at] = (struct delta){.datamart = datamart, .writes = mr_arena_alloc(ar, room * sizeof *deltas->writes)};
     (*count)++;
     return &deltas[at];
+}
+
+static struct write *write_of(struct delta *delta, const struct mr_table *tbl)
+{
+    for (size_t i = 0; i < delta->count; i++)
+        if (mr_str_eq(delta->writes[i].tbl->name, tbl->name) && mr_str_eq(delta->writes[i].tbl->schema, tbl->schema))
+            return &delta->writes[i];
+    delta->writes[delta->count] = (struct write){.tbl = tbl};
+    return &delta->writes[delta->count++];
 }
 
 static struct delta *sort_tables(struct mr_sink *sink, const struct mr_config *cfg, const struct mr_job *job, size_t reached,
@@ -135,18 +147,16 @@ static struct delta *sort_tables(struct mr_sink *sink, const struct mr_config *c
     *count = 0;
     for (size_t i = 0; i < reached; i++) {
         const struct mr_job_table *jt = &job->tables[i];
-        if (!is_written(jt))
+        if (jt->rows.row_count == 0 && !jt->rows.truncate_first)
             continue;
-        struct delta *delta = delta_of(deltas, count, datamart_of(sink, cfg, jt->rows.tbl->schema, ar), reached, ar);
-        delta->tables[delta->count++] = jt;
+        const struct mr_table *tbl = jt->rows.tbl;
+        struct write *write = write_of(delta_of(deltas, count, datamart_of(sink, cfg, tbl->schema, ar), reached, ar), tbl);
+        write->rows += jt->rows.row_count;
+        write->refused += jt->refused;
+        write->has_truncate = write->has_truncate || jt->rows.truncate_first;
+        write->done_us = jt->done_us > write->done_us ? jt->done_us : write->done_us;
     }
     return deltas;
-}
-
-/* None of its rows got in: the write of that table has been abandoned. */
-static bool is_abandoned(const struct mr_job_table *jt, bool cancelled)
-{
-    return cancelled || (jt->refused >= jt->rows.row_count && !jt->rows.truncate_first);
 }
 
 static enum mr_status tell_delta(struct events *list, struct mr_sink *sink, const struct mr_job *job, const struct delta *delta,
@@ -159,11 +169,11 @@ static enum mr_status tell_delta(struct events *list, struct mr_sink *sink, cons
     ev.at_us = job->began_us;
     add(list, ev);
     for (size_t i = 0; i < delta->count; i++) {
-        const struct mr_job_table *jt = delta->tables[i];
-        bool abandoned = is_abandoned(jt, cancelled);
+        const struct write *write = &delta->writes[i];
+        bool abandoned = cancelled || (write->refused >= write->rows && !write->has_truncate); /* none of its rows got in */
         ev.action = abandoned ? MR_STATUS_WRITE_CANCELLED : MR_STATUS_WRITE_COMPLETED;
-        ev.at_us = ev.done_us = abandoned ? mr_now_us() : jt->done_us;
-        ev.entity = jt->rows.tbl->name;
+        ev.at_us = ev.done_us = abandoned ? mr_now_us() : write->done_us;
+        ev.entity = write->tbl->name;
         ev.cn = cn++;
         add(list, ev);
     }
