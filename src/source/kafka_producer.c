@@ -148,7 +148,14 @@ static enum mr_status create(struct mr_producer *producer, rd_kafka_conf_t *conf
         rd_kafka_conf_destroy(conf);
         return mr_fail(err, MR_E_CONFIG, "status.kafka: cannot set up the Kafka client: %s", text);
     }
-    producer->topic = rd_kafka_topic_new(producer->rk, producer->cfg->status_topic, NULL);
+    return MR_OK;
+}
+
+/* Only when it is needed: the library asks for it at once, and brokers may make a topic that is asked for. */
+static enum mr_status have_topic(struct mr_producer *producer, struct mr_error *err)
+{
+    if (!producer->topic)
+        producer->topic = rd_kafka_topic_new(producer->rk, producer->cfg->status_topic, NULL);
     return producer->topic ? MR_OK : mr_fail(err, MR_E_CONFIG, "status.kafka.topic: %s", rd_kafka_err2str(rd_kafka_last_error()));
 }
 
@@ -241,6 +248,7 @@ static enum mr_status ask_partitions(struct mr_producer *producer, int timeout_m
     const rd_kafka_metadata_t *md = NULL;
     int64_t deadline_ms = mr_monotonic_ms() + timeout_ms;
 
+    MR_TRY(have_topic(producer, err));
     for (;;) { /* a topic that the brokers make takes a moment */
         rd_kafka_resp_err_t code = rd_kafka_metadata(producer->rk, 0, producer->topic, &md, SLICE_MS);
 
@@ -389,6 +397,7 @@ static enum mr_status producer_send(struct mr_producer *producer, const struct m
 {
     producer->confirmed = 0;
     producer->last = -1;
+    MR_TRY(have_topic(producer, err));
     producer->refused = RD_KAFKA_RESP_ERR_NO_ERROR;
     for (size_t i = 0; i < count; i++)
         MR_TRY(enqueue(producer, &messages[i], err));
