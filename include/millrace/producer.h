@@ -21,15 +21,17 @@ struct mr_producer_ops {
     enum mr_status (*check_settings)(const struct mr_config *cfg, struct mr_error *err);
     /* Does not wait for the brokers. cfg outlives the producer. Calls that wait for them give up soon after is_over(ctx) says so; it is asked
      * in the thread that calls. */
-    enum mr_status (*open)(const struct mr_config *cfg, bool (*is_over)(const void *ctx), const void *ctx, struct mr_producer **out,
-                           struct mr_error *err);
+    enum mr_status (*open)(const struct mr_config *cfg, bool (*is_over)(const void *ctx), const void *ctx,
+                           struct mr_producer **out, struct mr_error *err);
     /* The offset that the next message will have. A topic that does not exist is CONFIG, unless the brokers make it. */
-    enum mr_status (*end)(struct mr_producer *producer, int timeout_ms, int64_t *offset, struct mr_error *err);
+    enum mr_status (*end)(struct mr_producer *producer, int timeout_ms, int64_t *offset,
+                          struct mr_error *err);
     /* The keys of all messages from an offset on, to the end as it is now. Also of those that are no work of ours. */
-    enum mr_status (*look)(struct mr_producer *producer, int64_t from, int timeout_ms, mr_producer_fn fn, void *ctx, struct mr_error *err);
+    enum mr_status (*look)(struct mr_producer *producer, int64_t from, int timeout_ms, mr_producer_fn fn,
+                           void *ctx, struct mr_error *err);
     /* Put them there, in order, and wait until all brokers in sync have them; at most half of status.takeover. *next: the offset behind them. */
-    enum mr_status (*send)(struct mr_producer *producer, const struct mr_producer_message *messages, size_t count, int64_t *next,
-                           struct mr_error *err);
+    enum mr_status (*send)(struct mr_producer *producer, const struct mr_producer_message *messages,
+                           size_t count, int64_t *next, struct mr_error *err);
     void (*close)(struct mr_producer *producer); /* forgets what has not been sent. NULL is fine */
     /* For `check`: is the topic there, and the partition? */
     void (*check)(const struct mr_config *cfg, int timeout_ms, mr_finding_fn fn, void *ctx);

@@ -5,8 +5,8 @@
 
 #include <regex.h>
 
-#define MAX_TOPIC 249     /* Kafka's */
-#define MAX_DATAMART 255  /* characters of a column of ours */
+#define MAX_TOPIC 249    /* Kafka's */
+#define MAX_DATAMART 255 /* characters of a column of ours */
 
 static bool is_topic_name(const char *name_z)
 {
@@ -15,7 +15,8 @@ static bool is_topic_name(const char *name_z)
         return false;
     for (size_t i = 0; i < len; i++) {
         char c = name_z[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-'))
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+              c == '_' || c == '-'))
             return false;
     }
     return true;
@@ -44,15 +45,18 @@ enum mr_status mr_config_check_status(const struct mr_config *cfg, struct mr_err
     if (!*topic_z)
         return MR_OK;
     if (!is_topic_name(topic_z))
-        return mr_config_fail(cfg, &cfg->status_topic, err, "is no name of a topic: letters, digits, '.', '_' and '-', at most 249");
+        return mr_config_fail(cfg, &cfg->status_topic, err,
+                              "is no name of a topic: letters, digits, '.', '_' and '-', at most 249");
     if (!*cfg->status_brokers && !*cfg->kafka_brokers)
-        return mr_config_fail(cfg, &cfg->status_topic, err, "needs status.kafka.brokers, since no Kafka source is set");
+        return mr_config_fail(cfg, &cfg->status_topic, err,
+                              "needs status.kafka.brokers, since no Kafka source is set");
     if (strlen(cfg->status_datamart) > MAX_DATAMART)
         return mr_config_fail(cfg, &cfg->status_datamart, err, "is longer than 255 bytes");
     for (size_t i = 0; is_on_source(cfg) && i < cfg->kafka_topics.count; i++)
         if (is_read(cfg->kafka_topics.items[i], topic_z))
-            return mr_config_fail(cfg, &cfg->status_topic, err,
-                                  "is a topic that source.kafka.topics reads: the pipeline would feed on its own events");
+            return mr_config_fail(
+                cfg, &cfg->status_topic, err,
+                "is a topic that source.kafka.topics reads: the pipeline would feed on its own events");
     return MR_OK;
 }
 

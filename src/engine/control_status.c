@@ -4,8 +4,9 @@
 #include "control_rows.h"
 
 /* status_number: $1 datamart, $2 deltas, $3 writes → first delta, first write. */
-enum mr_status mr_control_status_number(struct mr_sink *sink, struct mr_str datamart, int64_t deltas, int64_t cns,
-                                        int64_t *first_delta, int64_t *first_cn, struct mr_error *err)
+enum mr_status mr_control_status_number(struct mr_sink *sink, struct mr_str datamart, int64_t deltas,
+                                        int64_t cns, int64_t *first_delta, int64_t *first_cn,
+                                        struct mr_error *err)
 {
     struct mr_arena *ar = mr_arena_create(0);
     struct mr_control_rows rows;
@@ -25,8 +26,8 @@ enum mr_status mr_control_status_number(struct mr_sink *sink, struct mr_str data
 /* ---- the outbox ---- */
 
 /* A query over a topic and a JSON list. */
-static enum mr_status run_list(struct mr_sink *sink, enum mr_query query, struct mr_str topic, struct mr_control_json *json,
-                               struct mr_error *err)
+static enum mr_status run_list(struct mr_sink *sink, enum mr_query query, struct mr_str topic,
+                               struct mr_control_json *json, struct mr_error *err)
 {
     struct mr_value params[] = {mr_control_param(topic, json->ar), mr_value_null()};
     enum mr_status status = mr_control_json_end(json, &params[1], err);
@@ -36,7 +37,8 @@ static enum mr_status run_list(struct mr_sink *sink, enum mr_query query, struct
     return status;
 }
 
-enum mr_status mr_control_status_add(struct mr_sink *sink, struct mr_str topic, const struct mr_status_waiting *events, size_t count,
+enum mr_status mr_control_status_add(struct mr_sink *sink, struct mr_str topic,
+                                     const struct mr_status_waiting *events, size_t count,
                                      struct mr_error *err)
 {
     struct mr_arena *ar = mr_arena_create(0);
@@ -58,8 +60,9 @@ enum mr_status mr_control_status_add(struct mr_sink *sink, struct mr_str topic, 
     return status;
 }
 
-enum mr_status mr_control_status_waiting(struct mr_sink *sink, struct mr_str topic, size_t most, struct mr_arena *ar,
-                                         struct mr_status_waiting **events, size_t *count, struct mr_error *err)
+enum mr_status mr_control_status_waiting(struct mr_sink *sink, struct mr_str topic, size_t most,
+                                         struct mr_arena *ar, struct mr_status_waiting **events,
+                                         size_t *count, struct mr_error *err)
 {
     struct mr_control_rows rows;
     struct mr_value params[] = {mr_control_param(topic, ar), mr_value_int((int64_t)most)};
@@ -82,7 +85,8 @@ enum mr_status mr_control_status_waiting(struct mr_sink *sink, struct mr_str top
     return status;
 }
 
-enum mr_status mr_control_status_sent(struct mr_sink *sink, struct mr_str topic, const struct mr_status_waiting *events, size_t count,
+enum mr_status mr_control_status_sent(struct mr_sink *sink, struct mr_str topic,
+                                      const struct mr_status_waiting *events, size_t count,
                                       struct mr_error *err)
 {
     struct mr_arena *ar = mr_arena_create(0);
@@ -98,8 +102,8 @@ enum mr_status mr_control_status_sent(struct mr_sink *sink, struct mr_str topic,
     return status;
 }
 
-enum mr_status mr_control_status_found(struct mr_sink *sink, struct mr_str topic, const struct mr_str *keys, size_t count,
-                                       struct mr_error *err)
+enum mr_status mr_control_status_found(struct mr_sink *sink, struct mr_str topic, const struct mr_str *keys,
+                                       size_t count, struct mr_error *err)
 {
     struct mr_arena *ar = mr_arena_create(0);
     struct mr_control_json json;
@@ -114,13 +118,15 @@ enum mr_status mr_control_status_found(struct mr_sink *sink, struct mr_str topic
     return status;
 }
 
-enum mr_status mr_control_status_count(struct mr_sink *sink, mr_status_count_fn fn, void *ctx, struct mr_error *err)
+enum mr_status mr_control_status_count(struct mr_sink *sink, mr_status_count_fn fn, void *ctx,
+                                       struct mr_error *err)
 {
     struct mr_control_rows rows;
     enum mr_status status = mr_control_fetch(sink, MR_Q_status_outbox_count, NULL, 0, 3, &rows, err);
     for (size_t i = 0; status == MR_OK && i < rows.count; i++) {
         const struct mr_value *cells = mr_control_row(&rows, i);
-        status = fn(ctx, mr_control_str(cells[0]), mr_control_int(cells[1]), mr_control_time_us(cells[2]), err);
+        status =
+            fn(ctx, mr_control_str(cells[0]), mr_control_int(cells[1]), mr_control_time_us(cells[2]), err);
     }
     mr_control_free(&rows);
     return status;
@@ -128,8 +134,8 @@ enum mr_status mr_control_status_count(struct mr_sink *sink, mr_status_count_fn 
 
 /* ---- who sends ---- */
 
-enum mr_status mr_control_status_lease(struct mr_sink *sink, struct mr_str topic, struct mr_str owner, int64_t ms, bool *is_ours,
-                                       int64_t *sent_from, struct mr_error *err)
+enum mr_status mr_control_status_lease(struct mr_sink *sink, struct mr_str topic, struct mr_str owner,
+                                       int64_t ms, bool *is_ours, int64_t *sent_from, struct mr_error *err)
 {
     struct mr_arena *ar = mr_arena_create(0);
     struct mr_control_rows rows;
@@ -143,7 +149,8 @@ enum mr_status mr_control_status_lease(struct mr_sink *sink, struct mr_str topic
     return status;
 }
 
-enum mr_status mr_control_status_release(struct mr_sink *sink, struct mr_str topic, struct mr_str owner, struct mr_error *err)
+enum mr_status mr_control_status_release(struct mr_sink *sink, struct mr_str topic, struct mr_str owner,
+                                         struct mr_error *err)
 {
     struct mr_arena *ar = mr_arena_create(0);
     struct mr_value params[] = {mr_control_param(topic, ar), mr_control_param(owner, ar)};
@@ -152,15 +159,17 @@ enum mr_status mr_control_status_release(struct mr_sink *sink, struct mr_str top
     return status;
 }
 
-enum mr_status mr_control_status_sent_from(struct mr_sink *sink, struct mr_str topic, struct mr_str owner, int64_t offset,
-                                           struct mr_error *err)
+enum mr_status mr_control_status_sent_from(struct mr_sink *sink, struct mr_str topic, struct mr_str owner,
+                                           int64_t offset, struct mr_error *err)
 {
     struct mr_arena *ar = mr_arena_create(0);
     struct mr_control_rows rows;
-    struct mr_value params[] = {mr_control_param(topic, ar), mr_control_param(owner, ar), mr_value_int(offset)};
+    struct mr_value params[] = {mr_control_param(topic, ar), mr_control_param(owner, ar),
+                                mr_value_int(offset)};
     enum mr_status status = mr_control_fetch(sink, MR_Q_status_sent_from, params, 3, 1, &rows, err);
     if (status == MR_OK && rows.count == 0)
-        status = mr_fail(err, MR_E_FENCED, "another instance sends the status events of \"%.*s\" now", MR_STR_FMT(topic));
+        status = mr_fail(err, MR_E_FENCED, "another instance sends the status events of \"%.*s\" now",
+                         MR_STR_FMT(topic));
     mr_control_free(&rows);
     mr_arena_destroy(ar);
     return status;
@@ -168,17 +177,19 @@ enum mr_status mr_control_status_sent_from(struct mr_sink *sink, struct mr_str t
 
 /* ---- planned changes ---- */
 
-enum mr_status mr_control_status_plan(struct mr_sink *sink, struct mr_str schema, struct mr_str table, struct mr_str shape,
-                                      struct mr_error *err)
+enum mr_status mr_control_status_plan(struct mr_sink *sink, struct mr_str schema, struct mr_str table,
+                                      struct mr_str shape, struct mr_error *err)
 {
     struct mr_arena *ar = mr_arena_create(0);
-    struct mr_value params[] = {mr_control_param(schema, ar), mr_control_param(table, ar), mr_control_param(shape, ar)};
+    struct mr_value params[] = {mr_control_param(schema, ar), mr_control_param(table, ar),
+                                mr_control_param(shape, ar)};
     enum mr_status status = mr_control_run(sink, MR_Q_status_planned_add, params, 3, NULL, err);
     mr_arena_destroy(ar);
     return status;
 }
 
-enum mr_status mr_control_status_planned(struct mr_sink *sink, mr_status_planned_fn fn, void *ctx, struct mr_error *err)
+enum mr_status mr_control_status_planned(struct mr_sink *sink, mr_status_planned_fn fn, void *ctx,
+                                         struct mr_error *err)
 {
     struct mr_control_rows rows;
     enum mr_status status = mr_control_fetch(sink, MR_Q_status_planned_list, NULL, 0, 3, &rows, err);
@@ -190,7 +201,8 @@ enum mr_status mr_control_status_planned(struct mr_sink *sink, mr_status_planned
     return status;
 }
 
-enum mr_status mr_control_status_unplan(struct mr_sink *sink, struct mr_str schema, struct mr_str table, struct mr_error *err)
+enum mr_status mr_control_status_unplan(struct mr_sink *sink, struct mr_str schema, struct mr_str table,
+                                        struct mr_error *err)
 {
     struct mr_arena *ar = mr_arena_create(0);
     struct mr_value params[] = {mr_control_param(schema, ar), mr_control_param(table, ar)};

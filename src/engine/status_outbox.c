@@ -33,7 +33,8 @@ static struct mr_str file_stem(struct mr_str url)
 }
 
 /* The datamart of a table in that schema. */
-static struct mr_str datamart_of(struct mr_sink *sink, const struct mr_config *cfg, struct mr_str schema, struct mr_arena *ar)
+static struct mr_str datamart_of(struct mr_sink *sink, const struct mr_config *cfg, struct mr_str schema,
+                                 struct mr_arena *ar)
 {
     if (*cfg->status_datamart)
         return mr_str_z(cfg->status_datamart);
@@ -118,7 +119,8 @@ struct delta {
 };
 
 /* By name: all lanes lock the rows of datamarts in one order. */
-static struct delta *delta_of(struct delta *deltas, size_t *count, struct mr_str datamart, size_t room, struct mr_arena *ar)
+static struct delta *delta_of(struct delta *deltas, size_t *count, struct mr_str datamart, size_t room,
+                              struct mr_arena *ar)
 {
     size_t at = 0;
     while (at < *count && mr_str_cmp(deltas[at].datamart, datamart) < 0)
@@ -126,7 +128,8 @@ static struct delta *delta_of(struct delta *deltas, size_t *count, struct mr_str
     if (at < *count && mr_str_eq(deltas[at].datamart, datamart))
         return &deltas[at];
     memmove(&deltas[at + 1], &deltas[at], (*count - at) * sizeof *deltas);
-    deltas[at] = (struct delta){.datamart = datamart, .writes = mr_arena_alloc(ar, room * sizeof *deltas->writes)};
+    deltas[at] =
+        (struct delta){.datamart = datamart, .writes = mr_arena_alloc(ar, room * sizeof *deltas->writes)};
     (*count)++;
     return &deltas[at];
 }
@@ -134,14 +137,15 @@ static struct delta *delta_of(struct delta *deltas, size_t *count, struct mr_str
 static struct write *write_of(struct delta *delta, const struct mr_table *tbl)
 {
     for (size_t i = 0; i < delta->count; i++)
-        if (mr_str_eq(delta->writes[i].tbl->name, tbl->name) && mr_str_eq(delta->writes[i].tbl->schema, tbl->schema))
+        if (mr_str_eq(delta->writes[i].tbl->name, tbl->name) &&
+            mr_str_eq(delta->writes[i].tbl->schema, tbl->schema))
             return &delta->writes[i];
     delta->writes[delta->count] = (struct write){.tbl = tbl};
     return &delta->writes[delta->count++];
 }
 
-static struct delta *sort_tables(struct mr_sink *sink, const struct mr_config *cfg, const struct mr_job *job, size_t reached,
-                                 size_t *count, struct mr_arena *ar)
+static struct delta *sort_tables(struct mr_sink *sink, const struct mr_config *cfg, const struct mr_job *job,
+                                 size_t reached, size_t *count, struct mr_arena *ar)
 {
     struct delta *deltas = mr_arena_alloc(ar, (reached + 1) * sizeof *deltas);
     *count = 0;
@@ -150,7 +154,8 @@ static struct delta *sort_tables(struct mr_sink *sink, const struct mr_config *c
         if (jt->rows.row_count == 0 && !jt->rows.truncate_first)
             continue;
         const struct mr_table *tbl = jt->rows.tbl;
-        struct write *write = write_of(delta_of(deltas, count, datamart_of(sink, cfg, tbl->schema, ar), reached, ar), tbl);
+        struct write *write =
+            write_of(delta_of(deltas, count, datamart_of(sink, cfg, tbl->schema, ar), reached, ar), tbl);
         write->rows += jt->rows.row_count;
         write->refused += jt->refused;
         write->has_truncate = write->has_truncate || jt->rows.truncate_first;
@@ -159,8 +164,8 @@ static struct delta *sort_tables(struct mr_sink *sink, const struct mr_config *c
     return deltas;
 }
 
-static enum mr_status tell_delta(struct events *list, struct mr_sink *sink, const struct mr_job *job, const struct delta *delta,
-                                 bool cancelled, struct mr_error *err)
+static enum mr_status tell_delta(struct events *list, struct mr_sink *sink, const struct mr_job *job,
+                                 const struct delta *delta, bool cancelled, struct mr_error *err)
 {
     int64_t number = 0, cn = 0;
     MR_TRY(mr_control_status_number(sink, delta->datamart, 1, (int64_t)delta->count, &number, &cn, err));
@@ -170,7 +175,8 @@ static enum mr_status tell_delta(struct events *list, struct mr_sink *sink, cons
     add(list, ev);
     for (size_t i = 0; i < delta->count; i++) {
         const struct write *write = &delta->writes[i];
-        bool abandoned = cancelled || (write->refused >= write->rows && !write->has_truncate); /* none of its rows got in */
+        bool abandoned = cancelled || (write->refused >= write->rows &&
+                                       !write->has_truncate); /* none of its rows got in */
         ev.action = abandoned ? MR_STATUS_WRITE_CANCELLED : MR_STATUS_WRITE_COMPLETED;
         ev.at_us = ev.done_us = abandoned ? mr_now_us() : write->done_us;
         ev.entity = write->tbl->name;
@@ -183,8 +189,8 @@ static enum mr_status tell_delta(struct events *list, struct mr_sink *sink, cons
     return MR_OK;
 }
 
-static enum mr_status tell_job(struct mr_sink *sink, const struct mr_config *cfg, const struct mr_job *job, size_t reached,
-                               bool cancelled, struct mr_error *err)
+static enum mr_status tell_job(struct mr_sink *sink, const struct mr_config *cfg, const struct mr_job *job,
+                               size_t reached, bool cancelled, struct mr_error *err)
 {
     struct events list = {.ar = mr_arena_create(0), .cfg = cfg};
     size_t count = 0;
@@ -198,12 +204,14 @@ static enum mr_status tell_job(struct mr_sink *sink, const struct mr_config *cfg
     return status;
 }
 
-enum mr_status mr_status_delta_closed(struct mr_sink *sink, const struct mr_config *cfg, const struct mr_job *job, struct mr_error *err)
+enum mr_status mr_status_delta_closed(struct mr_sink *sink, const struct mr_config *cfg,
+                                      const struct mr_job *job, struct mr_error *err)
 {
     return mr_status_is_on(cfg) ? tell_job(sink, cfg, job, job->table_count, false, err) : MR_OK;
 }
 
-static enum mr_status cancel_once(struct mr_sink *sink, const struct mr_config *cfg, const struct mr_job *job, struct mr_error *err)
+static enum mr_status cancel_once(struct mr_sink *sink, const struct mr_config *cfg, const struct mr_job *job,
+                                  struct mr_error *err)
 {
     MR_TRY(sink->ops->begin(sink, err));
     enum mr_status status = tell_job(sink, cfg, job, job->reached, true, err);
@@ -228,13 +236,16 @@ void mr_status_delta_cancelled(struct mr_sink *sink, const struct mr_config *cfg
 
 /* ---- tables ---- */
 
-enum mr_status mr_status_schema_changed(struct mr_sink *sink, const struct mr_config *cfg, enum mr_status_action action,
-                                        struct mr_str schema, struct mr_str table, struct mr_error *err)
+enum mr_status mr_status_schema_changed(struct mr_sink *sink, const struct mr_config *cfg,
+                                        enum mr_status_action action, struct mr_str schema,
+                                        struct mr_str table, struct mr_error *err)
 {
     if (!mr_status_is_on(cfg))
         return MR_OK;
     struct events list = {.ar = mr_arena_create(0), .cfg = cfg};
-    add(&list, (struct mr_status_event){.action = action, .datamart = datamart_of(sink, cfg, schema, list.ar), .at_us = mr_now_us()});
+    add(&list, (struct mr_status_event){.action = action,
+                                        .datamart = datamart_of(sink, cfg, schema, list.ar),
+                                        .at_us = mr_now_us()});
     enum mr_status status = save(&list, sink, err);
     if (status == MR_OK && sink->ops->ddl_commits)
         status = mr_control_status_unplan(sink, schema, table, err);
@@ -261,8 +272,8 @@ static void append_shape(const struct mr_catalog_table *now, struct mr_buf *out)
     mr_buf_free(&text);
 }
 
-enum mr_status mr_status_plan(struct mr_sink *sink, const struct mr_config *cfg, struct mr_str schema, struct mr_str table,
-                              const struct mr_catalog_table *now, struct mr_error *err)
+enum mr_status mr_status_plan(struct mr_sink *sink, const struct mr_config *cfg, struct mr_str schema,
+                              struct mr_str table, const struct mr_catalog_table *now, struct mr_error *err)
 {
     if (!mr_status_is_on(cfg) || !sink->ops->ddl_commits)
         return MR_OK;
@@ -278,8 +289,8 @@ struct settle {
     const struct mr_config *cfg;
 };
 
-static enum mr_status settle_in_transaction(const struct settle *s, struct mr_str schema, struct mr_str table, struct mr_str before,
-                                            struct mr_arena *ar, struct mr_error *err)
+static enum mr_status settle_in_transaction(const struct settle *s, struct mr_str schema, struct mr_str table,
+                                            struct mr_str before, struct mr_arena *ar, struct mr_error *err)
 {
     struct mr_catalog_table now = {0};
     struct mr_buf shape = MR_BUF_INIT(64);
@@ -287,11 +298,13 @@ static enum mr_status settle_in_transaction(const struct settle *s, struct mr_st
     append_shape(&now, &shape);
     bool has_changed = !mr_str_eq(mr_buf_str(&shape), before);
     mr_buf_free(&shape);
-    return has_changed ? mr_status_schema_changed(s->sink, s->cfg, MR_STATUS_TABLE_ALTERED, schema, table, err)
-                       : mr_control_status_unplan(s->sink, schema, table, err);
+    return has_changed
+               ? mr_status_schema_changed(s->sink, s->cfg, MR_STATUS_TABLE_ALTERED, schema, table, err)
+               : mr_control_status_unplan(s->sink, schema, table, err);
 }
 
-static enum mr_status settle_one(void *ctx, struct mr_str schema, struct mr_str table, struct mr_str before, struct mr_error *err)
+static enum mr_status settle_one(void *ctx, struct mr_str schema, struct mr_str table, struct mr_str before,
+                                 struct mr_error *err)
 {
     const struct settle *s = ctx;
     const struct mr_sink_ops *ops = s->sink->ops;

@@ -14,19 +14,22 @@
 bool mr_status_is_on(const struct mr_config *cfg);
 
 /* Last in the job's transaction. Any applier. */
-enum mr_status mr_status_delta_closed(struct mr_sink *sink, const struct mr_config *cfg, const struct mr_job *job, struct mr_error *err)
-    MR_MUST_CHECK;
+enum mr_status mr_status_delta_closed(struct mr_sink *sink, const struct mr_config *cfg,
+                                      const struct mr_job *job, struct mr_error *err) MR_MUST_CHECK;
 /* After the job has been rolled back and given up: a transaction of its own. What cannot be told is logged; no reader has heard of that delta. */
 void mr_status_delta_cancelled(struct mr_sink *sink, const struct mr_config *cfg, const struct mr_job *job);
 
 /* In the transaction of the DDL (or right behind it, where DDL commits by itself). */
-enum mr_status mr_status_schema_changed(struct mr_sink *sink, const struct mr_config *cfg, enum mr_status_action action,
-                                        struct mr_str schema, struct mr_str table, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_status_schema_changed(struct mr_sink *sink, const struct mr_config *cfg,
+                                        enum mr_status_action action, struct mr_str schema,
+                                        struct mr_str table, struct mr_error *err) MR_MUST_CHECK;
 
 /* Where DDL commits by itself a kill may come between a statement and its event. So the table's shape is on record before; under the gate, what is
  * on record from before is compared with the catalog, and told if it differs. `plan` in the open transaction, `settle` without one. */
-enum mr_status mr_status_plan(struct mr_sink *sink, const struct mr_config *cfg, struct mr_str schema, struct mr_str table,
-                              const struct mr_catalog_table *now, struct mr_error *err) MR_MUST_CHECK;
-enum mr_status mr_status_settle(struct mr_sink *sink, const struct mr_config *cfg, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_status_plan(struct mr_sink *sink, const struct mr_config *cfg, struct mr_str schema,
+                              struct mr_str table, const struct mr_catalog_table *now,
+                              struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_status_settle(struct mr_sink *sink, const struct mr_config *cfg,
+                                struct mr_error *err) MR_MUST_CHECK;
 
 #endif

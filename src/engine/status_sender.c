@@ -16,8 +16,8 @@
 #include "control_status.h"
 #include "status_outbox.h"
 
-#define BUNCH 500         /* events sent at a time */
-#define IDLE_MS 500       /* other instances' events wake nobody here */
+#define BUNCH 500   /* events sent at a time */
+#define IDLE_MS 500 /* other instances' events wake nobody here */
 #define COUNT_MS 2000
 #define ASK_MS 5000
 #define LOOK_MS 30000
@@ -39,9 +39,9 @@ struct mr_status_sender {
     struct mr_sink *sink;
     struct mr_producer *producer;
     struct mr_backoff backoff;
-    bool is_ours;          /* we have the lease, as far as we know */
-    bool is_unsure;        /* what is in the topic is to be looked up first */
-    int64_t leased_ms;     /* monotonic: when it was last prolonged */
+    bool is_ours;      /* we have the lease, as far as we know */
+    bool is_unsure;    /* what is in the topic is to be looked up first */
+    int64_t leased_ms; /* monotonic: when it was last prolonged */
     int64_t sent_from;
     int64_t counted_ms;
 };
@@ -56,7 +56,8 @@ static enum mr_status connect_target(struct mr_status_sender *s, struct mr_error
         return MR_OK;
     s->ops->destroy(s->sink);
     s->sink = NULL;
-    struct mr_sink_options opt = {.cfg = s->cfg, .application_z = "millrace status", .lock_wait_ms = LOCK_WAIT_MS};
+    struct mr_sink_options opt = {
+        .cfg = s->cfg, .application_z = "millrace status", .lock_wait_ms = LOCK_WAIT_MS};
     return s->ops->connect(&opt, &s->sink, err);
 }
 
@@ -67,9 +68,11 @@ static enum mr_status have_lease(struct mr_status_sender *s, struct mr_error *er
     bool was_ours = s->is_ours;
     if (was_ours && now - s->leased_ms < s->cfg->status_takeover_ms / 4)
         return MR_OK;
-    bool lapsed = now - s->leased_ms >= s->cfg->status_takeover_ms; /* another one may have sent, and be gone again */
+    bool lapsed =
+        now - s->leased_ms >= s->cfg->status_takeover_ms; /* another one may have sent, and be gone again */
     s->is_ours = false;
-    MR_TRY(mr_control_status_lease(s->sink, s->topic, mr_str_z(s->owner), s->cfg->status_takeover_ms, &s->is_ours, &s->sent_from, err));
+    MR_TRY(mr_control_status_lease(s->sink, s->topic, mr_str_z(s->owner), s->cfg->status_takeover_ms,
+                                   &s->is_ours, &s->sent_from, err));
     s->leased_ms = now;
     s->is_unsure = s->is_unsure || !was_ours || lapsed;
     return MR_OK;
@@ -161,15 +164,15 @@ static enum mr_status first_offset(struct mr_status_sender *s, struct mr_error *
     return MR_OK;
 }
 
-static enum mr_status mark_in_transaction(struct mr_status_sender *s, const struct mr_status_waiting *events, size_t count, int64_t next,
-                                          struct mr_error *err)
+static enum mr_status mark_in_transaction(struct mr_status_sender *s, const struct mr_status_waiting *events,
+                                          size_t count, int64_t next, struct mr_error *err)
 {
     MR_TRY(mr_control_status_sent_from(s->sink, s->topic, mr_str_z(s->owner), next, err));
     return mr_control_status_sent(s->sink, s->topic, events, count, err);
 }
 
-static enum mr_status mark(struct mr_status_sender *s, const struct mr_status_waiting *events, size_t count, int64_t next,
-                           struct mr_error *err)
+static enum mr_status mark(struct mr_status_sender *s, const struct mr_status_waiting *events, size_t count,
+                           int64_t next, struct mr_error *err)
 {
     MR_TRY(s->ops->begin(s->sink, err));
     enum mr_status status = mark_in_transaction(s, events, count, next, err);
@@ -184,7 +187,8 @@ static enum mr_status mark(struct mr_status_sender *s, const struct mr_status_wa
     return MR_OK;
 }
 
-static enum mr_status send_events(struct mr_status_sender *s, const struct mr_status_waiting *events, size_t count, struct mr_error *err)
+static enum mr_status send_events(struct mr_status_sender *s, const struct mr_status_waiting *events,
+                                  size_t count, struct mr_error *err)
 {
     struct mr_producer_message messages[BUNCH];
     int64_t next = 0;
@@ -204,7 +208,8 @@ static enum mr_status send_events(struct mr_status_sender *s, const struct mr_st
     return status;
 }
 
-static enum mr_status one_round(struct mr_status_sender *s, struct mr_arena *ar, enum outcome *outcome, struct mr_error *err)
+static enum mr_status one_round(struct mr_status_sender *s, struct mr_arena *ar, enum outcome *outcome,
+                                struct mr_error *err)
 {
     struct mr_status_waiting *events = NULL;
     size_t count = 0;
@@ -227,7 +232,8 @@ static enum mr_status one_round(struct mr_status_sender *s, struct mr_arena *ar,
 
 /* ---- the thread ---- */
 
-static enum mr_status on_count(void *ctx, struct mr_str topic, int64_t count, int64_t oldest_us, struct mr_error *err)
+static enum mr_status on_count(void *ctx, struct mr_str topic, int64_t count, int64_t oldest_us,
+                               struct mr_error *err)
 {
     struct mr_status_sender *s = ctx;
     (void)oldest_us, (void)err;
@@ -286,39 +292,64 @@ static bool may_end(struct mr_status_sender *s, enum mr_status status, enum outc
     return status == MR_OK && (outcome == NOTHING || (outcome == ANOTHERS && !s->patient));
 }
 
+static void tell_rest(const struct mr_status_sender *s, enum mr_status status, enum outcome outcome,
+                      const struct mr_error *err)
+{
+    static const char text_z[] =
+        "not all status events have been sent; they wait in the target for the next run";
+    if (status != MR_OK)
+        mr_log_error(MR_LOG_WARN, text_z, err);
+    else if (outcome != NOTHING && s->patient)
+        mr_log_plain(MR_LOG_WARN, text_z);
+}
+
+/* One round, and how long to sleep after it. */
+static enum mr_status go_round(struct mr_status_sender *s, struct mr_arena *ar, enum outcome *outcome,
+                               int64_t *ms, struct mr_error *err)
+{
+    mr_arena_reset(ar);
+    enum mr_status status = one_round(s, ar, outcome, err);
+    if (status == MR_OK) {
+        mr_backoff_reset(&s->backoff);
+        *ms = *outcome == SENT ? 0 : IDLE_MS;
+    } else {
+        *ms = mr_backoff_next_ms(&s->backoff);
+        err->status = status;
+        note_trouble(s, err);
+    }
+    if (status != MR_OK || *outcome != NOTHING)
+        count_waiting(s);
+    return status;
+}
+
+static void leave(struct mr_status_sender *s)
+{
+    struct mr_error ignored = {0};
+    if (s->is_ours && s->sink != NULL &&
+        mr_control_status_release(s->sink, s->topic, mr_str_z(s->owner), &ignored) != MR_OK)
+        mr_log_error(MR_LOG_DEBUG, "the lease of the status topic was not given back", &ignored);
+    s->producer_ops->close(s->producer);
+    s->ops->destroy(s->sink);
+}
+
 static void *sender_main(void *arg)
 {
     struct mr_status_sender *s = arg;
-    bool finishing = false, over = false;
     struct mr_arena *ar = mr_arena_create(0);
-    while (!over) {
+    for (bool finishing = false;;) {
         struct mr_error err = {0};
         enum outcome outcome = NOTHING;
-        mr_arena_reset(ar);
-        enum mr_status status = one_round(s, ar, &outcome, &err);
         int64_t ms = 0;
-        if (status != MR_OK) {
-            ms = mr_backoff_next_ms(&s->backoff);
-            err.status = status;
-            note_trouble(s, &err);
-        } else {
-            mr_backoff_reset(&s->backoff);
-            ms = outcome == SENT ? 0 : IDLE_MS;
+        enum mr_status status = go_round(s, ar, &outcome, &ms, &err);
+        if (finishing && may_end(s, status, outcome)) {
+            tell_rest(s, status, outcome, &err);
+            break;
         }
-        if (status != MR_OK || outcome != NOTHING)
-            count_waiting(s);
-        over = finishing && may_end(s, status, outcome);
-        if (!over)
-            finishing = sleep_a_while(s, finishing && ms > 100 ? 100 : ms, status != MR_OK || outcome == ANOTHERS);
-        else if (status != MR_OK || (outcome != NOTHING && s->patient))
-            mr_log_error(MR_LOG_WARN, "not all status events have been sent; they wait in the target for the next run", &err);
+        finishing =
+            sleep_a_while(s, finishing && ms > 100 ? 100 : ms, status != MR_OK || outcome == ANOTHERS);
     }
-    struct mr_error ignored = {0};
-    if (s->is_ours && s->sink != NULL && mr_control_status_release(s->sink, s->topic, mr_str_z(s->owner), &ignored) != MR_OK)
-        mr_log_error(MR_LOG_DEBUG, "the lease of the status topic was not given back", &ignored);
     mr_arena_destroy(ar);
-    s->producer_ops->close(s->producer);
-    s->ops->destroy(s->sink);
+    leave(s);
     return NULL;
 }
 
@@ -327,7 +358,8 @@ static void *sender_main(void *arg)
 static void make_owner(char owner[33])
 {
     unsigned char bytes[16];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) { /* then the lease alone keeps two apart */
+    if (getrandom(bytes, sizeof bytes, 0) !=
+        (ssize_t)sizeof bytes) { /* then the lease alone keeps two apart */
         int64_t now[2] = {mr_now_us(), mr_monotonic_ms()};
         memcpy(bytes, now, sizeof bytes);
     }
@@ -376,7 +408,8 @@ void mr_status_sender_wake(struct mr_status_sender *s, size_t events)
 
 bool mr_status_sender_is_full(struct mr_status_sender *s)
 {
-    return s != NULL && s->cfg->status_max_pending > 0 && atomic_load(&s->pending) >= s->cfg->status_max_pending;
+    return s != NULL && s->cfg->status_max_pending > 0 &&
+           atomic_load(&s->pending) >= s->cfg->status_max_pending;
 }
 
 bool mr_status_sender_finish(struct mr_status_sender *s, int64_t deadline_ms, bool patient)
@@ -394,7 +427,8 @@ bool mr_status_sender_finish(struct mr_status_sender *s, int64_t deadline_ms, bo
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += (left_ms > 0 ? left_ms / 1000 : 0) + 2;
     if (pthread_timedjoin_np(s->thread, NULL, &until) != 0) {
-        mr_log_plain(MR_LOG_WARN, "the status topic is left without an answer; its events wait in the target");
+        mr_log_plain(MR_LOG_WARN,
+                     "the status topic is left without an answer; its events wait in the target");
         return false;
     }
     pthread_cond_destroy(&s->wake);

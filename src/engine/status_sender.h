@@ -18,7 +18,8 @@ struct mr_status_sender;
 /* NULL without a status topic, or if no thread can be started. */
 struct mr_status_sender *mr_status_sender_start(const struct mr_config *cfg, const struct mr_sink_ops *ops,
                                                 const struct mr_producer_ops *producer);
-void mr_status_sender_wake(struct mr_status_sender *sender, size_t events); /* about so many have come; NULL is fine */
+void mr_status_sender_wake(struct mr_status_sender *sender,
+                           size_t events); /* about so many have come; NULL is fine */
 /* As many wait as may (status.max_pending): nothing more is to be loaded. */
 bool mr_status_sender_is_full(struct mr_status_sender *sender);
 /* Send what there is until `deadline_ms` (monotonic), and end. `patient`: wait also for another instance's lease to run out. False: the

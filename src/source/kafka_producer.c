@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define ASK_MS 5000
-#define SLICE_MS 500   /* of waiting, between two looks whether it is over */
+#define SLICE_MS 500  /* of waiting, between two looks whether it is over */
 #define MOST_MS 30000 /* that a message may be under way */
 
 struct mr_producer {
@@ -21,10 +21,10 @@ struct mr_producer {
     const void *ctx;
     rd_kafka_t *rk;
     rd_kafka_topic_t *topic;
-    size_t confirmed;               /* of the messages under way */
-    int64_t last;                   /* the highest offset that one of them got; -1 if the brokers did not tell */
-    rd_kafka_resp_err_t refused;    /* of the first that could not be delivered */
-    char trouble[256];              /* why no broker answers */
+    size_t confirmed;            /* of the messages under way */
+    int64_t last;                /* the highest offset that one of them got; -1 if the brokers did not tell */
+    rd_kafka_resp_err_t refused; /* of the first that could not be delivered */
+    char trouble[256];           /* why no broker answers */
 };
 
 /* ---- settings ---- */
@@ -45,7 +45,8 @@ static const struct {
 /* What says how to reach the brokers; a consumer's other properties mean nothing to a producer, or something else. */
 static bool is_about_brokers(const char *name_z)
 {
-    static const char *const prefixes[] = {"security.", "sasl.", "ssl.", "socket.", "broker.", "client.", "enable.ssl", "enable.sasl",
+    static const char *const prefixes[] = {"security.",  "sasl.",        "ssl.",        "socket.",
+                                           "broker.",    "client.",      "enable.ssl",  "enable.sasl",
                                            "reconnect.", "connections.", "api.version", "retry.backoff"};
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
         if (strncmp(name_z, prefixes[i], strlen(prefixes[i])) == 0)
@@ -53,7 +54,8 @@ static bool is_about_brokers(const char *name_z)
     return false;
 }
 
-static enum mr_status set(rd_kafka_conf_t *conf, const char *name_z, const char *value_z, struct mr_error *err)
+static enum mr_status set(rd_kafka_conf_t *conf, const char *name_z, const char *value_z,
+                          struct mr_error *err)
 {
     char text[512];
 
@@ -77,8 +79,8 @@ static enum mr_status set_user(rd_kafka_conf_t *conf, const struct mr_pairs *pai
     for (size_t i = 0; i < pairs->count; i++) {
         for (size_t j = 0; j < sizeof(refused) / sizeof(refused[0]); j++)
             if (strcmp(pairs->items[i].key, refused[j].name_z) == 0)
-                return mr_fail(err, MR_E_CONFIG, "status.kafka.properties: \"%s\" cannot be set: %s", pairs->items[i].key,
-                               refused[j].why_z);
+                return mr_fail(err, MR_E_CONFIG, "status.kafka.properties: \"%s\" cannot be set: %s",
+                               pairs->items[i].key, refused[j].why_z);
         MR_TRY(set(conf, pairs->items[i].key, pairs->items[i].value, err));
     }
     return MR_OK;
@@ -88,7 +90,8 @@ static enum mr_status set_ours(rd_kafka_conf_t *conf, const struct mr_config *cf
 {
     char timeout[32];
 
-    snprintf(timeout, sizeof(timeout), "%lld", (long long)(cfg->status_takeover_ms / 2 < MOST_MS ? cfg->status_takeover_ms / 2 : MOST_MS));
+    snprintf(timeout, sizeof(timeout), "%lld",
+             (long long)(cfg->status_takeover_ms / 2 < MOST_MS ? cfg->status_takeover_ms / 2 : MOST_MS));
     MR_TRY(set(conf, "bootstrap.servers", cfg->status_brokers, err));
     MR_TRY(set(conf, "enable.idempotence", "true", err));
     MR_TRY(set(conf, "acks", "all", err));
@@ -156,7 +159,9 @@ static enum mr_status have_topic(struct mr_producer *producer, struct mr_error *
 {
     if (!producer->topic)
         producer->topic = rd_kafka_topic_new(producer->rk, producer->cfg->status_topic, NULL);
-    return producer->topic ? MR_OK : mr_fail(err, MR_E_CONFIG, "status.kafka.topic: %s", rd_kafka_err2str(rd_kafka_last_error()));
+    return producer->topic
+               ? MR_OK
+               : mr_fail(err, MR_E_CONFIG, "status.kafka.topic: %s", rd_kafka_err2str(rd_kafka_last_error()));
 }
 
 static void producer_close(struct mr_producer *producer)
@@ -174,8 +179,8 @@ static void producer_close(struct mr_producer *producer)
     mr_xfree(producer);
 }
 
-static enum mr_status producer_open(const struct mr_config *cfg, bool (*is_over)(const void *ctx), const void *ctx,
-                                    struct mr_producer **out, struct mr_error *err)
+static enum mr_status producer_open(const struct mr_config *cfg, bool (*is_over)(const void *ctx),
+                                    const void *ctx, struct mr_producer **out, struct mr_error *err)
 {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     struct mr_producer *producer = mr_xcalloc(1, sizeof(*producer));
@@ -214,13 +219,14 @@ static enum mr_status check_settings(const struct mr_config *cfg, struct mr_erro
 
 static enum mr_status no_topic(const struct mr_producer *producer, struct mr_error *err)
 {
-    mr_fail(err, MR_E_CONFIG, "there is no topic \"%s\" for the status events at %s", producer->cfg->status_topic,
-            producer->cfg->status_brokers);
+    mr_fail(err, MR_E_CONFIG, "there is no topic \"%s\" for the status events at %s",
+            producer->cfg->status_topic, producer->cfg->status_brokers);
     mr_error_hint(err, "make it, best with one partition; nothing is lost meanwhile");
     return MR_E_CONFIG;
 }
 
-static enum mr_status failed(struct mr_producer *producer, rd_kafka_resp_err_t code, const char *doing_z, struct mr_error *err)
+static enum mr_status failed(struct mr_producer *producer, rd_kafka_resp_err_t code, const char *doing_z,
+                             struct mr_error *err)
 {
     rd_kafka_poll(producer->rk, 0); /* serves the error callback */
     switch (code) {
@@ -228,8 +234,8 @@ static enum mr_status failed(struct mr_producer *producer, rd_kafka_resp_err_t c
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
         return no_topic(producer, err);
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-        return mr_fail(err, MR_E_CONFIG, "the topic \"%s\" of the status events has no partition %u", producer->cfg->status_topic,
-                       producer->cfg->status_partition);
+        return mr_fail(err, MR_E_CONFIG, "the topic \"%s\" of the status events has no partition %u",
+                       producer->cfg->status_topic, producer->cfg->status_partition);
     case RD_KAFKA_RESP_ERR__TRANSPORT:
     case RD_KAFKA_RESP_ERR__TIMED_OUT:
     case RD_KAFKA_RESP_ERR__MSG_TIMED_OUT:
@@ -237,13 +243,15 @@ static enum mr_status failed(struct mr_producer *producer, rd_kafka_resp_err_t c
         return mr_fail(err, MR_E_ENV, "no Kafka broker answers at %s%s%s", producer->cfg->status_brokers,
                        producer->trouble[0] ? ": " : "", producer->trouble);
     default: /* the library's codes are many, and grow */
-        return mr_fail(err, MR_E_ENV, "cannot %s the topic \"%s\": %s", doing_z, producer->cfg->status_topic, rd_kafka_err2str(code));
+        return mr_fail(err, MR_E_ENV, "cannot %s the topic \"%s\": %s", doing_z, producer->cfg->status_topic,
+                       rd_kafka_err2str(code));
     }
 }
 
 /* ---- where it ends ---- */
 
-static enum mr_status ask_partitions(struct mr_producer *producer, int timeout_ms, int *count, struct mr_error *err)
+static enum mr_status ask_partitions(struct mr_producer *producer, int timeout_ms, int *count,
+                                     struct mr_error *err)
 {
     const rd_kafka_metadata_t *md = NULL;
     int64_t deadline_ms = mr_monotonic_ms() + timeout_ms;
@@ -267,13 +275,15 @@ static enum mr_status ask_partitions(struct mr_producer *producer, int timeout_m
     }
 }
 
-static enum mr_status ask_end(struct mr_producer *producer, int timeout_ms, int64_t *offset, struct mr_error *err)
+static enum mr_status ask_end(struct mr_producer *producer, int timeout_ms, int64_t *offset,
+                              struct mr_error *err)
 {
     int64_t first, deadline_ms = mr_monotonic_ms() + timeout_ms;
 
     for (;;) {
         rd_kafka_resp_err_t code = rd_kafka_query_watermark_offsets(producer->rk, producer->cfg->status_topic,
-                                                                    (int32_t)producer->cfg->status_partition, &first, offset, SLICE_MS);
+                                                                    (int32_t)producer->cfg->status_partition,
+                                                                    &first, offset, SLICE_MS);
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
             return MR_OK;
         if (mr_monotonic_ms() >= deadline_ms || producer->is_over(producer->ctx))
@@ -282,7 +292,8 @@ static enum mr_status ask_end(struct mr_producer *producer, int timeout_ms, int6
     }
 }
 
-static enum mr_status producer_end(struct mr_producer *producer, int timeout_ms, int64_t *offset, struct mr_error *err)
+static enum mr_status producer_end(struct mr_producer *producer, int timeout_ms, int64_t *offset,
+                                   struct mr_error *err)
 {
     int count = 0;
 
@@ -294,7 +305,8 @@ static enum mr_status producer_end(struct mr_producer *producer, int timeout_ms,
 
 /* ---- what is there ---- */
 
-static enum mr_status open_reader(struct mr_producer *producer, int64_t from, rd_kafka_t **out, struct mr_error *err)
+static enum mr_status open_reader(struct mr_producer *producer, int64_t from, rd_kafka_t **out,
+                                  struct mr_error *err)
 {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     char text[512];
@@ -304,7 +316,8 @@ static enum mr_status open_reader(struct mr_producer *producer, int64_t from, rd
     if (status == MR_OK)
         status = set(conf, "bootstrap.servers", producer->cfg->status_brokers, err);
     if (status == MR_OK)
-        status = set(conf, "group.id", "millrace-status", err); /* wanted by the library; the group is never joined */
+        status = set(conf, "group.id", "millrace-status",
+                     err); /* wanted by the library; the group is never joined */
     if (status == MR_OK)
         status = set(conf, "enable.auto.commit", "false", err);
     if (status == MR_OK)
@@ -324,15 +337,17 @@ static enum mr_status open_reader(struct mr_producer *producer, int64_t from, rd
         return mr_fail(err, MR_E_CONFIG, "status.kafka: cannot set up the Kafka client: %s", text);
     }
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-    rd_kafka_topic_partition_list_add(list, producer->cfg->status_topic, (int32_t)producer->cfg->status_partition)->offset = from;
+    rd_kafka_topic_partition_list_add(list, producer->cfg->status_topic,
+                                      (int32_t)producer->cfg->status_partition)
+        ->offset = from;
     rd_kafka_resp_err_t code = rd_kafka_assign(rk, list);
     rd_kafka_topic_partition_list_destroy(list);
     *out = rk;
     return code == RD_KAFKA_RESP_ERR_NO_ERROR ? MR_OK : failed(producer, code, "read", err);
 }
 
-static enum mr_status read_keys(struct mr_producer *producer, rd_kafka_t *rk, int64_t end, int64_t deadline_ms, mr_producer_fn fn,
-                                void *ctx, struct mr_error *err)
+static enum mr_status read_keys(struct mr_producer *producer, rd_kafka_t *rk, int64_t end,
+                                int64_t deadline_ms, mr_producer_fn fn, void *ctx, struct mr_error *err)
 {
     for (;;) {
         int64_t left_ms = deadline_ms - mr_monotonic_ms();
@@ -355,8 +370,8 @@ static enum mr_status read_keys(struct mr_producer *producer, rd_kafka_t *rk, in
     }
 }
 
-static enum mr_status producer_look(struct mr_producer *producer, int64_t from, int timeout_ms, mr_producer_fn fn, void *ctx,
-                                    struct mr_error *err)
+static enum mr_status producer_look(struct mr_producer *producer, int64_t from, int timeout_ms,
+                                    mr_producer_fn fn, void *ctx, struct mr_error *err)
 {
     int64_t end = 0, deadline_ms = mr_monotonic_ms() + timeout_ms;
     rd_kafka_t *rk = NULL;
@@ -376,11 +391,13 @@ static enum mr_status producer_look(struct mr_producer *producer, int64_t from, 
 
 /* ---- sending ---- */
 
-static enum mr_status enqueue(struct mr_producer *producer, const struct mr_producer_message *msg, struct mr_error *err)
+static enum mr_status enqueue(struct mr_producer *producer, const struct mr_producer_message *msg,
+                              struct mr_error *err)
 {
     for (;;) {
-        int rc = rd_kafka_produce(producer->topic, (int32_t)producer->cfg->status_partition, RD_KAFKA_MSG_F_COPY, (void *)msg->value.ptr,
-                                  msg->value.len, msg->key.ptr, msg->key.len, NULL);
+        int rc =
+            rd_kafka_produce(producer->topic, (int32_t)producer->cfg->status_partition, RD_KAFKA_MSG_F_COPY,
+                             (void *)msg->value.ptr, msg->value.len, msg->key.ptr, msg->key.len, NULL);
         if (rc == 0)
             return MR_OK;
         rd_kafka_resp_err_t code = rd_kafka_last_error();
@@ -392,8 +409,8 @@ static enum mr_status enqueue(struct mr_producer *producer, const struct mr_prod
     }
 }
 
-static enum mr_status producer_send(struct mr_producer *producer, const struct mr_producer_message *messages, size_t count,
-                                    int64_t *next, struct mr_error *err)
+static enum mr_status producer_send(struct mr_producer *producer, const struct mr_producer_message *messages,
+                                    size_t count, int64_t *next, struct mr_error *err)
 {
     producer->confirmed = 0;
     producer->last = -1;
@@ -401,7 +418,8 @@ static enum mr_status producer_send(struct mr_producer *producer, const struct m
     producer->refused = RD_KAFKA_RESP_ERR_NO_ERROR;
     for (size_t i = 0; i < count; i++)
         MR_TRY(enqueue(producer, &messages[i], err));
-    while (producer->confirmed < count && producer->refused == RD_KAFKA_RESP_ERR_NO_ERROR) { /* message.timeout.ms bounds it */
+    while (producer->confirmed < count &&
+           producer->refused == RD_KAFKA_RESP_ERR_NO_ERROR) { /* message.timeout.ms bounds it */
         rd_kafka_poll(producer->rk, 100);
         if (producer->is_over(producer->ctx) && producer->confirmed < count)
             return failed(producer, RD_KAFKA_RESP_ERR__TIMED_OUT, "write to", err);
@@ -415,7 +433,8 @@ static enum mr_status producer_send(struct mr_producer *producer, const struct m
 /* ---- for `check` ---- */
 
 /* All topics are listed: asked for by its name, a topic might be made. */
-static enum mr_status find_topic(struct mr_producer *producer, int timeout_ms, int *partitions, struct mr_error *err)
+static enum mr_status find_topic(struct mr_producer *producer, int timeout_ms, int *partitions,
+                                 struct mr_error *err)
 {
     const rd_kafka_metadata_t *md = NULL;
     int64_t deadline_ms = mr_monotonic_ms() + timeout_ms;
@@ -449,8 +468,8 @@ static void producer_check(const struct mr_config *cfg, int timeout_ms, mr_findi
     if (status == MR_OK)
         status = find_topic(producer, timeout_ms, &partitions, &err);
     producer_close(producer);
-    snprintf(text, sizeof(text), "%s: %d partition%s, events go to %u", cfg->status_topic, partitions, partitions == 1 ? "" : "s",
-             cfg->status_partition);
+    snprintf(text, sizeof(text), "%s: %d partition%s, events go to %u", cfg->status_topic, partitions,
+             partitions == 1 ? "" : "s", cfg->status_partition);
     fn(ctx, &(struct mr_finding){.subject_z = "status topic",
                                  .text = mr_str_z(status == MR_OK ? text : cfg->status_topic),
                                  .err = status == MR_OK ? NULL : &err});

@@ -4,6 +4,7 @@ killed anywhere, when the topic cannot be reached, and with several instances: t
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -89,6 +90,16 @@ def waiting(target):
     return len(target.control("status_outbox", "event_id"))
 
 
+def assert_readable(topic, count):
+    """What is written can be read as what it is."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "events.db")
+        millrace("backfill", *topic.broker.source(topic.name), "--to", f"sqlite:{path}")
+        with sqlite3.connect(path) as db:
+            rows = db.execute("SELECT count(*), count(DISTINCT event_log_id), max(cn) FROM prostore_status_event WHERE datamart = 'mart'").fetchall()
+    check(rows == [(count, count, 5)], f"read: {rows}, written: {count}")
+
+
 # ---- Kills ----
 
 def test_every_delta_is_told_once_and_in_order_wherever_it_is_killed(target):
@@ -110,6 +121,8 @@ def test_every_delta_is_told_once_and_in_order_wherever_it_is_killed(target):
     check(all(name in ("DATAMART_SCHEMA_CHANGED", "DELTA_OPEN", "WRITE_OK", "DELTA_CLOSE") for name, _ in events), f"something else: {events}")
     changes = [i for i, (name, _) in enumerate(events) if name == "DATAMART_SCHEMA_CHANGED"]
     first_write = [next(i for i, e in enumerate(events) if e[0] == "WRITE_OK" and e[1]["cn"] == cn) for cn in (0, 3)]
+    if target.name == "sqlite":
+        assert_readable(topic, len(events))
     check(len(changes) == 2 and changes[0] < first_write[0] < changes[1] < first_write[1], f"one for CREATE, one for ADD COLUMN: {events}")
 
 
