@@ -100,9 +100,9 @@ static void test_what_a_column_would_change_is_refused(void **state)
 {
     (void)state;
     sql("CREATE TABLE s.t (id bigint PRIMARY KEY, dt datetime(3), de decimal(5,2), ch char(5), bi binary(3), fl float, ti time, ye year, "
-        "en enum('x','it''s'), st set('a','b')) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
+        "en enum('x','it''s'), st set('a','b','x''y')) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
     struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"dt", MR_TYPE(MR_T_TIMESTAMP)}, {"de", MR_TYPE_DECIMAL(5, 2)},
-                                 {"ch", MR_TYPE(MR_T_TEXT)}, {"bi", MR_TYPE(MR_T_BYTES)}, {"fl", MR_TYPE(MR_T_FLOAT32)},
+                                 {"ch", MR_TYPE(MR_T_TEXT)}, {"bi", MR_TYPE(MR_T_BYTES)}, {"fl", MR_TYPE(MR_T_FLOAT64)},
                                  {"ti", MR_TYPE(MR_T_DURATION)}, {"ye", MR_TYPE(MR_T_INT16)}, {"en", MR_TYPE(MR_T_TEXT)},
                                  {"st", MR_TYPE(MR_T_TEXT)});
     struct mr_value fine[] = {INT(1), TIME(MR_V_TIMESTAMP, 1000), NUM("1.50"), TEXT("a"), BYTES("abc"), FLOAT(0.5), TIME(MR_V_DURATION, MR_US_PER_SEC),
@@ -122,7 +122,14 @@ static void test_what_a_column_would_change_is_refused(void **state)
         {7, {.tag = MR_V_INT, .i = 1}, "YEAR"},
         {8, {.tag = MR_V_TEXT, .len = 1, .ptr = "X"}, "none of the column's"},
         {8, {.tag = MR_V_TEXT, .len = 2, .ptr = "x "}, "none of the column's"},
+        {8, {.tag = MR_V_TEXT, .len = 4, .ptr = "IT'S"}, "none of the column's"},
+        {8, {.tag = MR_V_TEXT, .len = 1, .ptr = "1"}, "none of the column's"},
+        {8, {.tag = MR_V_TEXT, .len = 0, .ptr = ""}, "none of the column's"},
         {9, {.tag = MR_V_TEXT, .len = 3, .ptr = "a,B"}, "none of the column's"},
+        {9, {.tag = MR_V_TEXT, .len = 3, .ptr = "b,a"}, "the column's order"},
+        {9, {.tag = MR_V_TEXT, .len = 3, .ptr = "a,a"}, "each once"},
+        {9, {.tag = MR_V_TEXT, .len = 2, .ptr = "a,"}, "each once"},
+        {9, {.tag = MR_V_TEXT, .len = 3, .ptr = "X'Y"}, "none of the column's"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct mr_value cells[10];
@@ -135,6 +142,97 @@ static void test_what_a_column_would_change_is_refused(void **state)
     struct rows *rows = rows_of(tbl);
     add_match(rows, MR_ROW_UPSERT, fine, NULL);
     apply(rows);
+}
+
+/* As the text 0.1 or as the bits of the float nearest to it. */
+static void test_a_float_has_its_place_in_a_float_column(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (f float PRIMARY KEY, v bigint)");
+    struct mr_table *tbl = TABLE("t", {"f", MR_TYPE(MR_T_FLOAT32), true}, {"v", MR_TYPE(MR_T_INT64)});
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, FLOAT(0.1), INT(1));
+    ROW(rows, MR_ROW_UPSERT, FLOAT(3.4e38), INT(2));
+    apply(rows);
+    rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, FLOAT((double)0.1f), INT(3));
+    ROW(rows, MR_ROW_DELETE, FLOAT(3.4e38), ABSENT);
+    apply(rows);
+    assert_string_equal(rows_text("SELECT f, v FROM s.t"), "0.1|3\n");
+    rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, FLOAT(0.12345678901), INT(1));
+    assert_refused(rows, "out_of_range", "FLOAT");
+}
+
+/* The present time in place of a NULL, or the next number. */
+static void test_a_null_that_would_become_something_else_is_refused(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, at timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), n bigint AUTO_INCREMENT, KEY (n))");
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"at", MR_TYPE(MR_T_TIMESTAMPTZ)}, {"n", MR_TYPE(MR_T_INT64)});
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), NIL, INT(1));
+    assert_refused(rows, "constraint", "at");
+    rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), TIME(MR_V_TIMESTAMPTZ, MR_US_PER_DAY), NIL);
+    assert_refused(rows, "constraint", "n");
+}
+
+/* ON UPDATE CURRENT_TIMESTAMP is for those who say nothing about the column. */
+static void test_a_column_that_follows_the_others_keeps_what_an_event_leaves_out(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, v bigint, at datetime(6) ON UPDATE CURRENT_TIMESTAMP(6), u bigint, UNIQUE (u))");
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"v", MR_TYPE(MR_T_INT64)}, {"at", MR_TYPE(MR_T_TIMESTAMP)},
+                                 {"u", MR_TYPE(MR_T_INT64)});
+    sql("CREATE TABLE s.plain (id bigint PRIMARY KEY, v bigint, at datetime(6) ON UPDATE CURRENT_TIMESTAMP(6))");
+    struct mr_table *plain = TABLE("plain", {"id", MR_TYPE(MR_T_INT64), true}, {"v", MR_TYPE(MR_T_INT64)}, {"at", MR_TYPE(MR_T_TIMESTAMP)});
+    sql("INSERT INTO s.t VALUES (1, 1, '2001-01-01', 1), (2, 1, '2002-01-01', 2)");
+    sql("INSERT INTO s.plain VALUES (1, 1, '2001-01-01')");
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), INT(5), ABSENT, INT(2));
+    ROW(rows, MR_ROW_UPSERT, INT(2), INT(6), ABSENT, INT(1)); /* they exchange u: it is NULL in between */
+    apply(rows);
+    rows = rows_of(plain);
+    ROW(rows, MR_ROW_UPSERT, INT(1), INT(7), ABSENT);
+    apply(rows);
+    assert_string_equal(rows_text("SELECT id, v, DATE(at), u FROM s.t ORDER BY id"), "1|5|2001-01-01|2\n2|6|2002-01-01|1\n");
+    assert_string_equal(rows_text("SELECT id, v, DATE(at) FROM s.plain"), "1|7|2001-01-01\n");
+}
+
+/* Errors of generated columns, indexes over expressions and character sets have numbers without end. */
+static void test_what_a_function_of_the_table_refuses_is_the_rows_fault(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, n bigint, d bigint AS (10 DIV n) STORED, j longtext, jj int AS (JSON_EXTRACT(j, '$.a')) STORED, "
+        "l varchar(10) CHARACTER SET latin1)");
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"n", MR_TYPE(MR_T_INT64)}, {"j", MR_TYPE(MR_T_TEXT)},
+                                 {"l", MR_TYPE(MR_T_TEXT)});
+    struct rows *rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), INT(0), NIL, NIL);
+    assert_refused(rows, "out_of_range", "ivision by 0");
+    rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), INT(1), TEXT("nope"), NIL);
+    assert_refused(rows, "refused", "json_extract");
+    struct mr_error err = {0};
+    rows = rows_of(tbl);
+    ROW(rows, MR_ROW_UPSERT, INT(1), INT(1), NIL, TEXT("\xc5\x82"));
+    assert_int_equal(try_apply(rows, &err), MR_E_SCHEMA);
+    assert_string_equal(err.code, "wrong_type");
+    if (is_mariadb())
+        return;
+    sql("CREATE TABLE s.f (id bigint PRIMARY KEY, t varchar(100), j json, INDEX ((CAST(t AS CHAR(3)))))");
+    struct mr_table *f = TABLE("f", {"id", MR_TYPE(MR_T_INT64), true}, {"t", MR_TYPE(MR_T_TEXT)}, {"j", MR_TYPE(MR_T_JSON)});
+    rows = rows_of(f);
+    ROW(rows, MR_ROW_UPSERT, INT(1), TEXT("four"), NIL);
+    assert_refused(rows, "out_of_range", "functional index");
+    char *key = mr_arena_alloc(ar, 70010);
+    memset(key, 'k', 70010);
+    memcpy(key, "{\"", 2);
+    memcpy(key + 70000, "\":1}", 4);
+    rows = rows_of(f);
+    ROW(rows, MR_ROW_UPSERT, INT(1), NIL, mr_value_bytes(MR_V_JSON, mr_str_of(key, 70004)));
+    assert_refused(rows, "out_of_range", "too long");
 }
 
 /* Too long may become long enough: it is the schema's matter first. */
@@ -281,6 +379,19 @@ static void test_cells_of_a_row_are_read_and_locked(void **state)
     assert_memory_equal(text, large.data, large.len);
     mr_buf_free(&large);
     OK(sink->ops->commit(sink, e));
+}
+
+static void test_a_table_named_like_our_alias_is_upserted(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("mr_new", {"id", MR_TYPE(MR_T_INT64), true}, {"mr_new", MR_TYPE(MR_T_INT64)});
+    create(tbl);
+    for (int64_t i = 0; i < 2; i++) {
+        struct rows *rows = rows_of(tbl);
+        ROW(rows, MR_ROW_UPSERT, INT(1), INT(i));
+        apply(rows);
+    }
+    assert_dump("mr_new", "id|mr_new\n1|1\n");
 }
 
 static void test_a_table_of_keys_alone_is_upserted(void **state)
@@ -458,6 +569,35 @@ static void test_rows_that_are_referenced_are_never_deleted_to_come_back(void **
     apply(rows);
     assert_dump("t", "id|u\n1|11\n2|10\n");
     assert_string_equal(rows_text("SELECT COUNT(*) FROM s.child"), "1\n");
+}
+
+/* An index over what another column computes, one over somebody else's column, and rows that only change places in a long chain. */
+static void test_values_behind_other_indexes_are_exchanged_too(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (sid bigint AUTO_INCREMENT, id bigint NOT NULL, u bigint, g bigint AS (u * 2) STORED, PRIMARY KEY (sid), UNIQUE (id), UNIQUE (g))");
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"u", MR_TYPE(MR_T_INT64)});
+    struct rows *rows = rows_of(tbl);
+    for (int64_t i = 0; i < 200; i++)
+        ROW(rows, MR_ROW_UPSERT, INT(i), INT(i));
+    apply(rows);
+    struct mr_table *own = TABLE("t2", {"id", MR_TYPE(MR_T_INT64), true}, {"u", MR_TYPE(MR_T_INT64)});
+    sql("CREATE TABLE s.t2 (id bigint PRIMARY KEY, u bigint, g bigint AS (u * 2) STORED, UNIQUE (g))");
+    struct rows *first = rows_of(own), *next = rows_of(own);
+    for (int64_t i = 0; i < 200; i++) {
+        ROW(first, MR_ROW_UPSERT, INT(i), INT(i));
+        ROW(next, MR_ROW_UPSERT, INT(i), INT(i < 198 ? i + 1 : i == 198 ? 0 : 199)); /* in a circle */
+    }
+    apply(first);
+    apply(next);
+    assert_string_equal(rows_text("SELECT COUNT(*), SUM(u = id + 1), SUM(u) FROM s.t2"), "200|198|19900\n");
+    const char *before = rows_text("SELECT SUM(sid * id) FROM s.t");
+    rows = rows_of(tbl);
+    for (int64_t i = 199; i >= 0; i--)
+        ROW(rows, MR_ROW_UPSERT, INT(i), INT(i + 1));
+    apply(rows);
+    assert_string_equal(rows_text("SELECT COUNT(*), SUM(u = id + 1) FROM s.t"), "200|200\n");
+    assert_string_equal(rows_text("SELECT SUM(sid * id) FROM s.t"), before); /* nobody has been deleted to come back */
 }
 
 /* ---- Transactions ---- */
@@ -797,12 +937,17 @@ int main(void)
         TEST(test_doubles_come_back_the_same),
         TEST(test_keys_are_told_apart_by_every_byte),
         TEST(test_what_a_column_would_change_is_refused),
+        TEST(test_a_float_has_its_place_in_a_float_column),
+        TEST(test_a_null_that_would_become_something_else_is_refused),
+        TEST(test_a_column_that_follows_the_others_keeps_what_an_event_leaves_out),
+        TEST(test_what_a_function_of_the_table_refuses_is_the_rows_fault),
         TEST(test_a_value_that_is_too_long_asks_for_a_new_plan),
         TEST(test_constraints_refuse_the_row),
         TEST(test_upserts_and_deletes),
         TEST(test_a_range_deletes_the_rows_between),
         TEST(test_all_rows_of_a_part_of_the_key_are_moved),
         TEST(test_cells_of_a_row_are_read_and_locked),
+        TEST(test_a_table_named_like_our_alias_is_upserted),
         TEST(test_a_table_of_keys_alone_is_upserted),
         TEST(test_a_partial_update_does_not_need_what_it_keeps),
         TEST(test_zero_is_a_key_like_any_other),
@@ -812,6 +957,7 @@ int main(void)
         TEST(test_two_rows_exchange_a_unique_value),
         TEST(test_a_taken_unique_value_refuses_the_row_and_changes_no_other),
         TEST(test_rows_that_are_referenced_are_never_deleted_to_come_back),
+        TEST(test_values_behind_other_indexes_are_exchanged_too),
         TEST(test_truncate_is_part_of_the_transaction),
         TEST(test_a_savepoint_undoes_what_came_after_it),
         TEST(test_a_row_that_does_not_fit_a_packet_is_data),
