@@ -267,6 +267,12 @@ static void test_key_columns_share_the_index(void **state)
     struct mr_table *long_one = KEYED(KEY("a", MR_T_TEXT, .max_len = 500), KEY("b", MR_T_TEXT, .max_len = 3));
     assert_int_equal(mr_my_key_length(long_one, 0, NULL), 512);
     assert_int_equal(mr_my_key_length(long_one, 1, NULL), 255);
+    /* A value that does not fit at all does not take from the others what theirs would. */
+    struct mr_table *all_long = KEYED(KEY("a", MR_T_TEXT, .max_len = 300), KEY("b", MR_T_TEXT, .max_len = 300), KEY("c", MR_T_TEXT, .max_len = 300),
+                                      KEY("d", MR_T_TEXT, .max_len = 130));
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(mr_my_key_length(all_long, i, NULL), 192);
+    mr_table_unref(all_long);
     struct mr_table *mixed = KEYED(KEY("a", MR_T_TEXT, .max_len = 9000), KEY("b", MR_T_BYTES, .max_len = 9000), KEY("c", MR_T_JSON));
     assert_true(index_bytes(mixed, NULL) <= 3072);
     mr_table_unref(one);
