@@ -404,10 +404,7 @@ enum mr_status mr_payloads_open(struct mr_payloads *p, const struct mr_record *r
 bool mr_payloads_key_is_explicit(struct mr_payloads *p, struct mr_str topic)
 {
     const struct mr_payload_rule *rule = mr_payload_rule_of(p->rules, topic);
-    enum mr_encoding e = rule->encoding[MR_SIDE_KEY];
-    bool is_unread = e == MR_ENC_NONE ||
-                     ((e == MR_ENC_KAFKA || e == MR_ENC_DELIMITED) && rule->columns[MR_SIDE_KEY].len == 0);
-    return rule->is_key_explicit && !is_unread;
+    return rule->is_key_explicit && mr_payload_rule_reads_key(rule);
 }
 
 enum mr_status mr_payloads_hold(struct mr_payloads *p, const struct mr_record *rec, struct mr_arena *ar,

@@ -190,6 +190,32 @@ static enum mr_status check_key_name(struct mr_str name, struct mr_error *err)
     return status;
 }
 
+bool mr_payload_rule_reads_key(const struct mr_payload_rule *rule)
+{
+    enum mr_encoding e = rule->encoding[MR_SIDE_KEY];
+    bool is_bytes = e == MR_ENC_KAFKA || e == MR_ENC_DELIMITED;
+    return e != MR_ENC_NONE && !(is_bytes && rule->columns[MR_SIDE_KEY].len == 0);
+}
+
+/* Upserts want a key: of the record, or named among the row's fields. */
+static enum mr_status check_mode(const struct mr_config *cfg, const struct mr_payload_rule *r,
+                                 struct mr_error *err)
+{
+    if (cfg->mode != MR_MODE_UPSERT || mr_payload_rule_reads_key(r))
+        return MR_OK;
+    for (size_t i = 0; i < cfg->table_count; i++)
+        if (cfg->tables[i].key_mode == MR_KEY_FIELDS || cfg->tables[i].key_mode == MR_KEY_NONE)
+            return MR_OK;
+    enum mr_status status =
+        mr_fail(err, MR_E_CONFIG,
+                "mode is upsert, but keys of the format %s are not read, and no table has "
+                "a key of its own",
+                mr_encoding_name(r->encoding[MR_SIDE_KEY]));
+    mr_error_hint(err,
+                  "name the key: tables.NAME.primary_key; or leave out mode: rows without key are appended");
+    return status;
+}
+
 static enum mr_status check_rule(const struct mr_payload_rule *r, struct mr_error *err)
 {
     if (r->encoding[MR_SIDE_VALUE] == MR_ENC_NONE)
@@ -235,8 +261,10 @@ static enum mr_status check(struct mr_payload_rules *rules, struct mr_error *err
         if (m == M_KEY)
             MR_TRY(check_key_name(mr_str_z(cfg->topics.items[i].value), err));
     }
-    for (size_t i = 0; i < rules->count; i++)
+    for (size_t i = 0; i < rules->count; i++) {
         MR_TRY(check_rule(&rules->general[i], err));
+        MR_TRY(check_mode(cfg, &rules->general[i], err));
+    }
     return MR_OK;
 }
 

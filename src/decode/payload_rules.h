@@ -34,6 +34,9 @@ const struct mr_payload_rule *mr_payload_rule_of(struct mr_payload_rules *rules,
 /* Rule i of all that can be seen without a topic: the general one, and one for each pattern. NULL behind the last. */
 const struct mr_payload_rule *mr_payload_rule_at(struct mr_payload_rules *rules, size_t i);
 
+/* Are keys looked at? Not those of the format none, nor bytes without declared columns. */
+bool mr_payload_rule_reads_key(const struct mr_payload_rule *rule);
+
 const char *mr_encoding_name(enum mr_encoding encoding);
 
 #endif

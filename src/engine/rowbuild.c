@@ -252,6 +252,15 @@ static bool resolve_key(struct build *b)
         }
         break;
     }
+    if (b->rel->set->needs_key) {
+        mr_fail_data(b->err, MR_CODE_NO_KEY, "%.*s: the event brings no key, and mode is upsert",
+                     MR_STR_FMT(b->rel->source_name));
+        mr_error_hint(b->err,
+                      "name the key with tables.\"%.*s\".primary_key; none appends the rows of that table",
+                      MR_STR_FMT(b->rel->source_name));
+        b->outcome = MR_ROW_DEAD;
+        return false;
+    }
     b->keyless = true;
     return true;
 }

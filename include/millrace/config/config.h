@@ -47,6 +47,8 @@ enum mr_key_mode {
     MR_KEY_FIELDS,      /* a list of value fields (source paths) */
     MR_KEY_NONE,        /* none: append */
 };
+/* What becomes of rows in general: AUTO = upserts where there is a key, else they are appended. */
+enum mr_mode { MR_MODE_AUTO, MR_MODE_UPSERT, MR_MODE_APPEND };
 enum mr_zero_date { MR_ZERO_DATE_NULL, MR_ZERO_DATE_ERROR };
 enum mr_name_case { MR_CASE_PRESERVE, MR_CASE_LOWER, MR_CASE_UPPER };
 enum mr_canal_image { MR_CANAL_STANDARD, MR_CANAL_DTS_LEGACY };
@@ -133,6 +135,7 @@ struct mr_config {
     bool reset_position;          /* answer to a stored position that is gone */
 
     enum mr_ddl_mode ddl; /* DDL that arrives as an event */
+    enum mr_mode mode;
     char *format; /* "auto", a decoder's name, or an encoding's, which then holds for key and value */
     char *key_format, *value_format; /* "" = as `format` says */
     char *default_key_format;        /* of keys with declared columns whose format nobody names */
@@ -234,6 +237,7 @@ struct mr_config {
 struct mr_table_settings {
     enum mr_key_mode key_mode;
     struct mr_strings key_fields; /* borrowed from the configuration */
+    bool needs_key;               /* mode: upsert; a row that brings no key is refused, not appended */
     enum mr_delete_mode delete_mode;
     bool tombstones_remove; /* under SOFT */
     enum mr_policy policy;
