@@ -19,6 +19,8 @@ static const struct mr_word evolve_words[] = {
     {"full", MR_EVOLVE_FULL}, {"add", MR_EVOLVE_ADD}, {"none", MR_EVOLVE_NONE}, {NULL, 0}};
 static const struct mr_word ddl_words[] = {
     {"ignore", MR_DDL_IGNORE}, {"report", MR_DDL_REPORT}, {"apply", MR_DDL_APPLY}, {NULL, 0}};
+static const struct mr_word protobuf_schema_words[] = {
+    {"text", MR_PROTOBUF_TEXT}, {"descriptor", MR_PROTOBUF_DESCRIPTOR}, {NULL, 0}};
 static const struct mr_word mode_words[] = {
     {"auto", MR_MODE_AUTO}, {"upsert", MR_MODE_UPSERT}, {"append", MR_MODE_APPEND}, {NULL, 0}};
 static const struct mr_word text_invalid_words[] = {
@@ -261,6 +263,12 @@ const struct mr_option mr_options[] = {
     {"registry.ignore.rules", MR_OPT_BOOL, AT(registry.ignore_rules), .default_z = "false",
      .help_z = "Read data whose schema has rules for encryption all the same: encrypted fields are then "
                "loaded as they are."},
+    {"registry.protobuf.schema", MR_OPT_WORD, AT(registry.protobuf_schema), .words = protobuf_schema_words,
+     .default_z = "text",
+     .help_z =
+         "In which form a Protobuf schema is read first: `text` (.proto), or `descriptor` (the registry's "
+         "serialized form, one request "
+         "more for each schema). Where that one is missing, incomplete or cannot be read, the other is."},
     {"json.schema.formats", MR_OPT_BOOL, AT(json_schema_formats), .default_z = "false",
      .help_z = "Texts whose JSON schema has the format `date-time`, `date`, `time` or `uuid` become columns "
                "of these types (`json_sr`)."},

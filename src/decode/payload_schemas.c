@@ -80,9 +80,68 @@ struct build {
     struct mr_json_schema *json;
 };
 
-/* A schema's text, after those that it refers to. `name` is what a reference calls it; "" = the root. */
-static enum mr_status add_text(struct build *b, const struct mr_schema_reply *reply, struct mr_str name,
-                               struct mr_error *err)
+/* A descriptor in base64 stands where a text is expected: registries give back what they were given. No text is without blanks and signs. */
+static bool is_base64(struct mr_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        bool is_one = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '+' || c == '/' || c == '=' || c == '\r' || c == '\n';
+        if (!is_one)
+            return false;
+    }
+    return text.len != 0;
+}
+
+/* Can it be read by itself? What cannot must leave nothing behind in the schema that is being made. */
+static bool is_readable(struct mr_str bytes, bool is_text, struct mr_error *err)
+{
+    struct mr_proto *alone = mr_proto_create();
+    enum mr_status status = is_text ? mr_proto_add(alone, MR_STR(""), bytes, err)
+                                    : mr_proto_add_descriptor(alone, MR_STR(""), bytes, true, err);
+    mr_proto_destroy(alone);
+    return status == MR_OK;
+}
+
+/* The serialized form, if the registry has one that is whole. "" = no. */
+static enum mr_status find_descriptor(struct build *b, const struct mr_schema_place *place,
+                                      struct mr_str *bytes, struct mr_error *err)
+{
+    struct mr_str encoded;
+    *bytes = MR_STR("");
+    MR_TRY(mr_registry_descriptor(b->s->reg, place, b->ar, &encoded, err));
+    if (!mr_base64_decode(encoded, b->ar, bytes) || !is_readable(*bytes, false, NULL))
+        *bytes = MR_STR("");
+    return MR_OK;
+}
+
+/* Protobuf comes as a text, or serialized, or as both; which one is asked for first says the configuration. In a text with map<…> the entries of
+ * maps take no index among the messages, whatever the registry makes of them in the serialized form. */
+static enum mr_status add_proto(struct build *b, const struct mr_schema_place *place, struct mr_str text,
+                                struct mr_str name, struct mr_error *err)
+{
+    struct mr_str bytes = MR_STR("");
+    bool is_descriptor = is_base64(text) && mr_base64_decode(text, b->ar, &bytes);
+    if (is_descriptor)
+        return mr_proto_add_descriptor(b->schema->proto, name, bytes, true, err);
+    struct mr_error why = {0};
+    bool is_text = is_readable(text, true, &why);
+    if (!is_text || b->s->cfg->registry.protobuf_schema == MR_PROTOBUF_DESCRIPTOR)
+        MR_TRY(find_descriptor(b, place, &bytes, err));
+    if (bytes.len != 0) {
+        bool has_maps = memmem(text.ptr, text.len, "map<", 4) != NULL;
+        return mr_proto_add_descriptor(b->schema->proto, name, bytes, !has_maps, err);
+    }
+    if (is_text)
+        return mr_proto_add(b->schema->proto, name, text, err);
+    if (err != NULL)
+        *err = why;
+    return MR_E_DATA;
+}
+
+/* A schema, after those that it refers to. `name` is what a reference calls it; "" = the root. */
+static enum mr_status add_one(struct build *b, const struct mr_schema_place *place,
+                              const struct mr_schema_reply *reply, struct mr_str name, struct mr_error *err)
 {
     if (reply->type != b->schema->type)
         return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "a %s schema refers to one of another kind",
@@ -93,19 +152,21 @@ static enum mr_status add_text(struct build *b, const struct mr_schema_reply *re
     case MR_SCHEMA_JSON:
         return mr_json_schema_add(b->json, name, reply->text, err);
     case MR_SCHEMA_PROTOBUF:
-        return mr_proto_add(b->schema->proto, name, reply->text, err);
+        return add_proto(b, place, reply->text, name, err);
     }
     return mr_fail(err, MR_E_BUG, "a schema of no kind");
 }
 
-static enum mr_status add(struct build *b, const struct mr_schema_reply *reply, struct mr_str name,
-                          unsigned depth, struct mr_error *err)
+static enum mr_status add(struct build *b, const struct mr_schema_place *place,
+                          const struct mr_schema_reply *reply, struct mr_str name, unsigned depth,
+                          struct mr_error *err)
 {
     if (depth > MAX_REFERENCE_DEPTH)
         return mr_fail_data(err, MR_CODE_BAD_SCHEMA,
                             "references between schemas are nested more than %d deep", MAX_REFERENCE_DEPTH);
     for (size_t i = 0; i < reply->reference_count; i++) {
         const struct mr_schema_reference *ref = &reply->references[i];
+        struct mr_schema_place inner_place = {.subject = ref->subject, .version = ref->version};
         struct mr_schema_reply inner;
         if (mr_map_get(b->seen, ref->name) != NULL)
             continue;
@@ -113,10 +174,10 @@ static enum mr_status add(struct build *b, const struct mr_schema_reply *reply, 
             return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "the schema refers to more than %d others",
                                 MAX_REFERENCES);
         mr_map_put(b->seen, ref->name, b);
-        MR_TRY(mr_registry_by_version(b->s->reg, ref->subject, ref->version, b->ar, &inner, err));
-        MR_TRY(add(b, &inner, ref->name, depth + 1, err));
+        MR_TRY(mr_registry_schema(b->s->reg, &inner_place, b->ar, &inner, err));
+        MR_TRY(add(b, &inner_place, &inner, ref->name, depth + 1, err));
     }
-    return add_text(b, reply, name, err);
+    return add_one(b, place, reply, name, err);
 }
 
 /* A row whose one column the value is. */
@@ -136,10 +197,8 @@ static enum mr_status compile(struct mr_payload_schemas *s, const struct mr_fram
     struct mr_schema_reply reply;
     struct build b = {.s = s, .schema = &e->schema, .seen = mr_map_create(), .ar = mr_arena_create(0)};
     enum mr_status status;
-    char guid[37];
-    mr_uuid_format(frame->guid, guid);
-    MR_TRY_DONE(frame->is_guid ? mr_registry_by_guid(s->reg, guid, b.ar, &reply, err)
-                               : mr_registry_by_id(s->reg, frame->id, b.ar, &reply, err));
+    struct mr_schema_place place = {.guid = frame->is_guid ? frame->guid : NULL, .id = frame->id};
+    MR_TRY_DONE(mr_registry_schema(s->reg, &place, b.ar, &reply, err));
     e->schema.ar = mr_arena_create(4096);
     e->schema.type = reply.type;
     if (reply.type == MR_SCHEMA_AVRO)
@@ -148,7 +207,7 @@ static enum mr_status compile(struct mr_payload_schemas *s, const struct mr_fram
         e->schema.proto = mr_proto_create();
     if (reply.type == MR_SCHEMA_JSON)
         b.json = mr_json_schema_create(e->schema.ar);
-    MR_TRY_DONE(add(&b, &reply, MR_STR(""), 0, err));
+    MR_TRY_DONE(add(&b, &place, &reply, MR_STR(""), 0, err));
     if (reply.type == MR_SCHEMA_AVRO)
         e->schema.connect = mr_avro_connect(e->schema.avro);
     if (reply.type == MR_SCHEMA_JSON)

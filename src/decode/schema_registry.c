@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include <millrace/base/backoff.h>
+#include <millrace/base/encode.h>
 #include <millrace/base/log.h>
 #include <millrace/base/mem.h>
 #include <millrace/base/stop.h>
@@ -111,8 +112,8 @@ static int64_t wait_ms(struct mr_registry *reg, struct mr_backoff *backoff)
     return ms > reg->cfg->registry.retries_max_wait_ms ? reg->cfg->registry.retries_max_wait_ms : ms;
 }
 
-/* The current URL, with repetitions. */
-static enum mr_status ask_current(struct mr_registry *reg, const char *path_z, long *http,
+/* The current URL, with repetitions. takes_500: that status is an answer like another. */
+static enum mr_status ask_current(struct mr_registry *reg, const char *path_z, bool takes_500, long *http,
                                   struct mr_error *err)
 {
     struct mr_backoff backoff;
@@ -125,7 +126,7 @@ static enum mr_status ask_current(struct mr_registry *reg, const char *path_z, l
             continue; /* it has expired before its time */
         if (outcome == ANSWERED && *http != 401 && reg->oauth != NULL)
             mr_oauth_accepted(reg->oauth);
-        if (outcome == ANSWERED && !is_passing(*http))
+        if (outcome == ANSWERED && (!is_passing(*http) || (takes_500 && *http == 500)))
             return MR_OK;
         if (outcome == ANSWERED)
             mr_registry_fail(err, MR_E_ENV, MR_CODE_REGISTRY_DOWN,
@@ -153,10 +154,11 @@ static enum mr_status down(struct mr_registry *reg, struct mr_error *err)
     return MR_E_CONFIG;
 }
 
-static enum mr_status ask(struct mr_registry *reg, const char *path_z, long *http, struct mr_error *err)
+static enum mr_status ask(struct mr_registry *reg, const char *path_z, bool takes_500, long *http,
+                          struct mr_error *err)
 {
     for (size_t i = 0; i < reg->urls.count; i++) {
-        enum mr_status status = ask_current(reg, path_z, http, err);
+        enum mr_status status = ask_current(reg, path_z, takes_500, http, err);
         if (status != MR_E_ENV)
             return status;
         reg->current = (reg->current + 1) % reg->urls.count;
@@ -209,7 +211,7 @@ static enum mr_status fetch(struct mr_registry *reg, const char *path_z, struct 
     int64_t start = mr_monotonic_ms();
     *is_unknown = false;
     for (;;) {
-        MR_TRY(ask(reg, path_z, &http, err));
+        MR_TRY(ask(reg, path_z, false, &http, err));
         if (http >= 200 && http < 300) {
             enum mr_status status =
                 mr_registry_read_reply(mr_buf_str(&reg->body), reg->cfg->registry.ignore_rules, ar, out, err);
@@ -239,68 +241,91 @@ static enum mr_status fetch(struct mr_registry *reg, const char *path_z, struct 
     return MR_OK;
 }
 
-static enum mr_status by(struct mr_registry *reg, const char *what_z, const char *path_z, struct mr_arena *ar,
-                         struct mr_schema_reply *out, struct mr_error *err)
-{
-    bool is_unknown;
-    MR_TRY(fetch(reg, path_z, ar, out, &is_unknown, err));
-    if (!is_unknown)
-        return MR_OK;
-    enum mr_status status =
-        mr_fail_data(err, MR_CODE_UNKNOWN_SCHEMA, "the schema registry has no schema %s", what_z);
-    mr_error_hint(err, "the record was written with another registry, or the schema has been deleted there");
-    return status;
-}
-
-enum mr_status mr_registry_by_id(struct mr_registry *reg, uint32_t id, struct mr_arena *ar,
-                                 struct mr_schema_reply *out, struct mr_error *err)
-{
-    char path[64], what[32];
-    snprintf(path, sizeof(path), "/schemas/ids/%u", id);
-    snprintf(what, sizeof(what), "%u", id);
-    return by(reg, what, path, ar, out, err);
-}
-
-enum mr_status mr_registry_by_guid(struct mr_registry *reg, const char *guid_z, struct mr_arena *ar,
-                                   struct mr_schema_reply *out, struct mr_error *err)
-{
-    char path[96];
-    snprintf(path, sizeof(path), "/schemas/guids/%s", guid_z);
-    return by(reg, guid_z, path, ar, out, err);
-}
-
-enum mr_status mr_registry_by_version(struct mr_registry *reg, struct mr_str subject, int64_t version,
-                                      struct mr_arena *ar, struct mr_schema_reply *out, struct mr_error *err)
+/* The path of a subject's version, its name percent-encoded. */
+static void version_path(struct mr_str subject, int64_t version, struct mr_buf *path)
 {
     static const char hex[] = "0123456789ABCDEF";
-    struct mr_buf path = MR_BUF_INIT(65536);
-    bool is_unknown = false;
-    mr_buf_append_z(&path, "/subjects/");
+    mr_buf_append_z(path, "/subjects/");
     for (size_t i = 0; i < subject.len; i++) {
         unsigned char c = (unsigned char)subject.ptr[i];
         bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                         c == '-' || c == '.' || c == '_' || c == '~';
         if (!is_plain) {
-            mr_buf_append_char(&path, '%');
-            mr_buf_append_char(&path, hex[c >> 4]);
+            mr_buf_append_char(path, '%');
+            mr_buf_append_char(path, hex[c >> 4]);
         }
-        mr_buf_append_char(&path, is_plain ? (char)c : hex[c & 15]);
+        mr_buf_append_char(path, is_plain ? (char)c : hex[c & 15]);
     }
-    mr_buf_printf(&path, "/versions/%lld?deleted=true", (long long)version);
-    enum mr_status status = mr_buf_check(&path, "the subject's name", err);
+    mr_buf_printf(path, "/versions/%lld?deleted=true", (long long)version);
+}
+
+/* What a place is asked by, and what it is called in messages. */
+static enum mr_status path_of(const struct mr_schema_place *place, struct mr_buf *path, struct mr_error *err)
+{
+    char guid[37];
+    if (place->guid != NULL) {
+        mr_uuid_format(place->guid, guid);
+        mr_buf_printf(path, "/schemas/guids/%s", guid);
+    } else if (place->subject.len != 0) {
+        version_path(place->subject, place->version, path);
+    } else {
+        mr_buf_printf(path, "/schemas/ids/%u", place->id);
+    }
+    return mr_buf_check(path, "the subject's name", err);
+}
+
+static enum mr_status unknown(const struct mr_schema_place *place, struct mr_error *err)
+{
+    char guid[37];
+    if (place->subject.len != 0)
+        return mr_fail_data(err, MR_CODE_BAD_SCHEMA,
+                            "the schema refers to \"%.*s\" version %lld, which the registry does not have",
+                            MR_STR_FMT(place->subject), (long long)place->version);
+    if (place->guid != NULL) {
+        mr_uuid_format(place->guid, guid);
+        (void)mr_fail_data(err, MR_CODE_UNKNOWN_SCHEMA, "the schema registry has no schema %s", guid);
+    } else {
+        (void)mr_fail_data(err, MR_CODE_UNKNOWN_SCHEMA, "the schema registry has no schema %u", place->id);
+    }
+    mr_error_hint(err, "the record was written with another registry, or the schema has been deleted there");
+    return MR_E_DATA;
+}
+
+enum mr_status mr_registry_schema(struct mr_registry *reg, const struct mr_schema_place *place,
+                                  struct mr_arena *ar, struct mr_schema_reply *out, struct mr_error *err)
+{
+    struct mr_buf path = MR_BUF_INIT(65536);
+    bool is_unknown = false;
+    enum mr_status status = path_of(place, &path, err);
     if (status == MR_OK)
         status = fetch(reg, mr_buf_z(&path), ar, out, &is_unknown, err);
-    if (status == MR_OK && is_unknown)
-        status = mr_fail_data(err, MR_CODE_BAD_SCHEMA,
-                              "the schema refers to \"%.*s\" version %lld, which the registry does not have",
-                              MR_STR_FMT(subject), (long long)version);
     mr_buf_free(&path);
+    return status == MR_OK && is_unknown ? unknown(place, err) : status;
+}
+
+enum mr_status mr_registry_descriptor(struct mr_registry *reg, const struct mr_schema_place *place,
+                                      struct mr_arena *ar, struct mr_str *out, struct mr_error *err)
+{
+    struct mr_buf path = MR_BUF_INIT(65536);
+    long http = 0;
+    *out = MR_STR("");
+    enum mr_status status = path_of(place, &path, err);
+    mr_buf_append_z(&path, place->subject.len != 0 ? "&format=serialized" : "?format=serialized");
+    if (status == MR_OK)
+        status = mr_buf_check(&path, "the subject's name", err);
+    if (status == MR_OK)
+        status = ask(reg, mr_buf_z(&path), true, &http, err);
+    mr_buf_free(&path);
+    struct mr_schema_reply reply;
+    if (status == MR_OK && http >= 200 && http < 300 &&
+        mr_registry_read_reply(mr_buf_str(&reg->body), true, ar, &reply, NULL) == MR_OK)
+        *out = reply.text;
     return status;
 }
 
 enum mr_status mr_registry_ping(struct mr_registry *reg, struct mr_arena *ar, struct mr_error *err)
 {
     long http;
-    MR_TRY(ask(reg, "/subjects?limit=1", &http, err));
+    MR_TRY(ask(reg, "/subjects?limit=1", false, &http, err));
     return http >= 200 && http < 300 ? MR_OK : refused(reg, "/subjects", http, ar, err);
 }

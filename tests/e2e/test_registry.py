@@ -228,6 +228,50 @@ def test_new_schema_of_keys_is_told_once():
     case.close()
 
 
+# A serialized Protobuf schema, piece by piece.
+def varint(n):
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    return bytes(out + bytes([n]))
+
+
+def block(field, content):
+    content = content.encode() if isinstance(content, str) else content
+    return varint(field << 3 | 2) + varint(len(content)) + content
+
+
+def number(field, n):
+    return varint(field << 3) + varint(n)
+
+
+def field(name, at, kind, type_name=None):
+    return block(2, block(1, name) + number(3, at) + number(4, 1) + number(5, kind) + (block(6, type_name) if type_name else b""))
+
+
+def test_serialized_schemas_serve_where_texts_cannot_be_read_with_their_references():
+    money = block(1, "money.proto") + block(2, "c") + block(12, "proto3") + block(4, block(1, "Money") + field("units", 1, 3))
+    root = (block(1, "root.proto") + block(2, "r") + block(3, "money.proto") + block(12, "proto3") +
+            block(4, block(1, "Row") + field("id", 1, 3) + field("price", 2, 11, ".c.Money")))
+    reply = lambda schema, **more: (200, "application/json", json.dumps({"schema": schema, "schemaType": "PROTOBUF", **more}).encode())
+    references = [{"name": "money.proto", "subject": "com/money", "version": 3}]
+    case = Case()
+    value = b"\0\0\0\0\x01" + b"\0" + number(1, 7) + block(2, number(1, 1250))
+    with open(case.path, "w", encoding="utf-8") as f:
+        f.write(json.dumps({"topic": "t", "partition": 0, "offset": 1, "value_base64": base64.b64encode(value).decode()}) + "\n")
+    with Registry(faults=[None, None, "503"]) as registry:
+        registry.by_path.update({
+            "/schemas/ids/1": reply("mess Row {}", references=references),
+            "/schemas/ids/1?format=serialized": reply(base64.b64encode(root).decode(), references=references),
+            "/subjects/com%2Fmoney/versions/3?deleted=true": reply("mess Money {}"),
+            "/subjects/com%2Fmoney/versions/3?deleted=true&format=serialized": reply(base64.b64encode(money).decode())})
+        case.backfill(registry.url, "--format", "protobuf", "--set", "unwrap.flatten.struct=true")
+    rows = [{n: c.value for n, c in r.items()} for r in case.target.rows("t")]
+    check(rows == [{"id": 7, "price_units": 1250}] and not case.dead(), f"{rows} {case.dead()}")
+    case.close()
+
+
 def test_check_asks_the_registry():
     with Registry(schemas=SCHEMAS, user="a:b") as registry:
         registry.by_path["/subjects"] = (200, "application/json", b"[]")

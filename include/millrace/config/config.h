@@ -95,6 +95,9 @@ struct mr_column_rule {
     enum mr_policy policy; /* types.policies */
 };
 
+/* In which form a Protobuf schema is asked for first. */
+enum mr_protobuf_schema { MR_PROTOBUF_TEXT, MR_PROTOBUF_DESCRIPTOR };
+
 /* The schema registry's client; the members are options of the names that Confluent's clients have. Texts are "" where nothing is said. */
 struct mr_registry_config {
     char *url; /* base URLs, with commas between them; "" = there is no registry */
@@ -113,6 +116,7 @@ struct mr_registry_config {
     char *proxy;
     char *context; /* ".name", or "" */
     bool ignore_rules;
+    enum mr_protobuf_schema protobuf_schema;
     struct mr_pairs headers;
 };
 
