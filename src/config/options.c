@@ -21,6 +21,7 @@ static const struct mr_word ddl_words[] = {
     {"ignore", MR_DDL_IGNORE}, {"report", MR_DDL_REPORT}, {"apply", MR_DDL_APPLY}, {NULL, 0}};
 static const struct mr_word protobuf_schema_words[] = {
     {"text", MR_PROTOBUF_TEXT}, {"descriptor", MR_PROTOBUF_DESCRIPTOR}, {NULL, 0}};
+static const struct mr_word id_size_words[] = {{"4", MR_ID_4}, {"8", MR_ID_8}, {NULL, 0}};
 static const struct mr_word mode_words[] = {
     {"auto", MR_MODE_AUTO}, {"upsert", MR_MODE_UPSERT}, {"append", MR_MODE_APPEND}, {NULL, 0}};
 static const struct mr_word text_invalid_words[] = {
@@ -149,7 +150,9 @@ const struct mr_option mr_options[] = {
                "`key_columns`, "
                "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, "
                "`key_window`, `null_key`, "
-               "`key_value_conflict`."},
+               "`key_value_conflict`, and, each with `key_` or `value_` in front, `use_schema_id`, "
+               "`use_schema_guid`, `use_message_indexes`, "
+               "`schema_file`."},
 
     {"default.key.format", MR_OPT_TEXT, AT(default_key_format), .default_z = "kafka",
      .help_z =
@@ -263,6 +266,40 @@ const struct mr_option mr_options[] = {
     {"registry.ignore.rules", MR_OPT_BOOL, AT(registry.ignore_rules), .default_z = "false",
      .help_z = "Read data whose schema has rules for encryption all the same: encrypted fields are then "
                "loaded as they are."},
+    {"key.use.schema.id", MR_OPT_TEXT, AT(key_bare.schema_id), .default_z = "",
+     .help_z = "The keys carry no framing: they are written with the registry's schema of this id."},
+    {"key.use.schema.guid", MR_OPT_TEXT, AT(key_bare.schema_guid), .default_z = "",
+     .help_z = "The keys carry no framing: they are written with the registry's schema of this GUID."},
+    {"key.use.message.indexes", MR_OPT_COMMAS, AT(key_bare.message_indexes), .default_z = "",
+     .help_z = "Which message of the Protobuf schema the keys without framing are: `1,0` is the first "
+               "message in the second one. Without it, the "
+               "first."},
+    {"key.schema.file", MR_OPT_COMMAS, AT(key_bare.schema_file), .default_z = "",
+     .help_z = "The keys carry no framing: their schema is in this file (of Avro, JSON Schema, or `.proto` "
+               "text), as `format` says; no registry is "
+               "needed. Of several files the last one is the schema, the others are what it refers to."},
+    {"value.use.schema.id", MR_OPT_TEXT, AT(value_bare.schema_id), .default_z = "",
+     .help_z = "The values carry no framing: they are written with the registry's schema of this id."},
+    {"value.use.schema.guid", MR_OPT_TEXT, AT(value_bare.schema_guid), .default_z = "",
+     .help_z = "The values carry no framing: they are written with the registry's schema of this GUID."},
+    {"value.use.message.indexes", MR_OPT_COMMAS, AT(value_bare.message_indexes), .default_z = "",
+     .help_z = "Which message of the Protobuf schema the values without framing are: `1,0` is the first "
+               "message in the second one. Without it, the "
+               "first."},
+    {"value.schema.file", MR_OPT_COMMAS, AT(value_bare.schema_file), .default_z = "",
+     .help_z = "The values carry no framing: their schema is in this file (of Avro, JSON Schema, or `.proto` "
+               "text), as `format` says; no registry is "
+               "needed. Of several files the last one is the schema, the others are what it refers to."},
+    {"protobuf.use.deprecated.format", MR_OPT_BOOL, AT(protobuf_plain_indexes), .default_z = "false",
+     .help_z = "Message indexes in front of Protobuf messages are plain numbers, as older clients of "
+               "Confluent wrote them on request."},
+    {"registry.schema.id.size", MR_OPT_WORD, AT(registry.id_size), .words = id_size_words, .default_z = "4",
+     .help_z =
+         "Bytes of the id in front of a message: 4, or 8 as Apicurio's serializers of version 2 write them."},
+    {"registry.apicurio.headers", MR_OPT_BOOL, AT(registry.apicurio_headers), .default_z = "false",
+     .help_z = "The headers `apicurio.key.contentId`, `apicurio.value.contentId` (or `globalId`) name the "
+               "schema; it is asked for by Apicurio's own "
+               "interface (`/apis/registry/v3` of the host of `registry.url`)."},
     {"registry.protobuf.schema", MR_OPT_WORD, AT(registry.protobuf_schema), .words = protobuf_schema_words,
      .default_z = "text",
      .help_z =

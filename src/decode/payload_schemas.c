@@ -2,6 +2,7 @@
 #include "payload_schemas.h"
 
 #include "json_schema.h"
+#include "schema_file.h"
 
 #include <stdio.h>
 
@@ -15,8 +16,7 @@
 #define MISSING_KEPT_MS 5000 /* a flood of bad records is no flood of requests */
 
 struct entry {
-    char key[18]; /* 'i' and the id, or 'g' and the GUID */
-    size_t key_len;
+    struct mr_str key; /* mr_frame_append_key; owned */
     struct mr_payload_schema schema;
     struct mr_error *failed; /* what is wrong with it; NULL = nothing */
     int64_t failed_until_ms; /* an unknown id may be registered later */
@@ -27,6 +27,7 @@ struct mr_payload_schemas {
     const struct mr_config *cfg;
     struct mr_registry *reg;
     struct mr_map *entries;
+    struct mr_buf key; /* of the schema that is looked for */
     uint64_t clock;
 };
 
@@ -38,14 +39,21 @@ const char *mr_schema_type_name(enum mr_schema_type type)
 enum mr_status mr_payload_schemas_create(const struct mr_config *cfg, struct mr_payload_schemas **out,
                                          struct mr_error *err)
 {
-    struct mr_registry *reg;
-    MR_TRY(mr_registry_create(cfg, &reg, err));
+    struct mr_registry *reg = NULL;
+    if (cfg->registry.url != NULL && *cfg->registry.url != 0)
+        MR_TRY(mr_registry_create(cfg, &reg, err));
     struct mr_payload_schemas *s = mr_xcalloc(1, sizeof(*s));
     s->cfg = cfg;
     s->reg = reg;
     s->entries = mr_map_create();
+    s->key = MR_BUF_INIT(1u << 20);
     *out = s;
     return MR_OK;
+}
+
+bool mr_payload_schemas_has_registry(const struct mr_payload_schemas *s)
+{
+    return s->reg != NULL;
 }
 
 static void entry_destroy(void *ptr)
@@ -57,6 +65,7 @@ static void entry_destroy(void *ptr)
     mr_proto_destroy(e->schema.proto);
     mr_arena_destroy(e->schema.ar);
     mr_xfree(e->failed);
+    mr_xfree((char *)e->key.ptr);
     mr_xfree(e);
 }
 
@@ -66,6 +75,7 @@ void mr_payload_schemas_destroy(struct mr_payload_schemas *s)
         return;
     mr_map_destroy(s->entries, entry_destroy);
     mr_registry_destroy(s->reg);
+    mr_buf_free(&s->key);
     mr_xfree(s);
 }
 
@@ -126,7 +136,8 @@ static enum mr_status add_proto(struct build *b, const struct mr_schema_place *p
         return mr_proto_add_descriptor(b->schema->proto, name, bytes, true, err);
     struct mr_error why = {0};
     bool is_text = is_readable(text, true, &why);
-    if (!is_text || b->s->cfg->registry.protobuf_schema == MR_PROTOBUF_DESCRIPTOR)
+    bool can_ask = place != NULL && place->native_z == NULL;
+    if (can_ask && (!is_text || b->s->cfg->registry.protobuf_schema == MR_PROTOBUF_DESCRIPTOR))
         MR_TRY(find_descriptor(b, place, &bytes, err));
     if (bytes.len != 0) {
         bool has_maps = memmem(text.ptr, text.len, "map<", 4) != NULL;
@@ -139,7 +150,7 @@ static enum mr_status add_proto(struct build *b, const struct mr_schema_place *p
     return MR_E_DATA;
 }
 
-/* A schema, after those that it refers to. `name` is what a reference calls it; "" = the root. */
+/* A schema, after those that it refers to. place: NULL = a file. `name` is what a reference calls it; "" = the root. */
 static enum mr_status add_one(struct build *b, const struct mr_schema_place *place,
                               const struct mr_schema_reply *reply, struct mr_str name, struct mr_error *err)
 {
@@ -191,38 +202,81 @@ static const struct mr_connect_schema *bare_row(const struct mr_connect_schema *
     return row;
 }
 
+/* What is to be filled for a kind of schemas. */
+static void begin(struct build *b, enum mr_schema_type type)
+{
+    struct mr_payload_schema *schema = b->schema;
+    schema->ar = mr_arena_create(4096);
+    schema->type = type;
+    if (type == MR_SCHEMA_AVRO)
+        schema->avro = mr_avro_schema_create();
+    if (type == MR_SCHEMA_PROTOBUF)
+        schema->proto = mr_proto_create();
+    if (type == MR_SCHEMA_JSON)
+        b->json = mr_json_schema_create(schema->ar);
+}
+
+static enum mr_status finish(struct build *b, struct mr_error *err)
+{
+    struct mr_payload_schema *schema = b->schema;
+    if (schema->type == MR_SCHEMA_PROTOBUF)
+        return mr_proto_link(schema->proto, err);
+    schema->connect = schema->type == MR_SCHEMA_AVRO
+                          ? mr_avro_connect(schema->avro)
+                          : mr_json_schema_connect(b->json, b->s->cfg->json_schema_formats);
+    if (schema->connect->kind != MR_C_STRUCT || schema->connect->type.kind != MR_T_NONE)
+        schema->bare_row = bare_row(schema->connect, schema->ar);
+    return MR_OK;
+}
+
+/* Files of this machine: the last one is the schema, the others are what it refers to, by their names without folders. */
+static enum mr_status add_files(struct build *b, struct mr_str list, struct mr_error *err)
+{
+    while (list.len != 0) {
+        ptrdiff_t comma = mr_str_find(list, ',');
+        size_t used = comma < 0 ? list.len : (size_t)comma;
+        struct mr_str path = mr_str_trim(mr_str_of(list.ptr, used));
+        list = comma < 0 ? MR_STR("") : mr_str_of(list.ptr + used + 1, list.len - used - 1);
+        struct mr_schema_reply reply = {.type = b->schema->type};
+        ptrdiff_t slash = mr_str_rfind(path, '/');
+        struct mr_str name = mr_str_of(path.ptr + slash + 1, path.len - (size_t)(slash + 1));
+        MR_TRY(mr_schema_file_read(path, b->ar, &reply.text, err));
+        enum mr_status status = add_one(b, NULL, &reply, list.len == 0 ? MR_STR("") : name, err);
+        if (status != MR_OK)
+            mr_error_prefix(err, "%.*s: ", MR_STR_FMT(path));
+        MR_TRY(status);
+    }
+    return MR_OK;
+}
+
 static enum mr_status compile(struct mr_payload_schemas *s, const struct mr_frame *frame, struct entry *e,
                               struct mr_error *err)
 {
     struct mr_schema_reply reply;
     struct build b = {.s = s, .schema = &e->schema, .seen = mr_map_create(), .ar = mr_arena_create(0)};
     enum mr_status status;
-    struct mr_schema_place place = {.guid = frame->is_guid ? frame->guid : NULL, .id = frame->id};
-    MR_TRY_DONE(mr_registry_schema(s->reg, &place, b.ar, &reply, err));
-    e->schema.ar = mr_arena_create(4096);
-    e->schema.type = reply.type;
-    if (reply.type == MR_SCHEMA_AVRO)
-        e->schema.avro = mr_avro_schema_create();
-    if (reply.type == MR_SCHEMA_PROTOBUF)
-        e->schema.proto = mr_proto_create();
-    if (reply.type == MR_SCHEMA_JSON)
-        b.json = mr_json_schema_create(e->schema.ar);
-    MR_TRY_DONE(add(&b, &place, &reply, MR_STR(""), 0, err));
-    if (reply.type == MR_SCHEMA_AVRO)
-        e->schema.connect = mr_avro_connect(e->schema.avro);
-    if (reply.type == MR_SCHEMA_JSON)
-        e->schema.connect = mr_json_schema_connect(b.json, s->cfg->json_schema_formats);
-    if (reply.type == MR_SCHEMA_PROTOBUF)
-        MR_TRY_DONE(mr_proto_link(e->schema.proto, err));
-    else if (e->schema.connect->kind != MR_C_STRUCT || e->schema.connect->type.kind != MR_T_NONE)
-        e->schema.bare_row = bare_row(e->schema.connect, e->schema.ar);
+    struct mr_schema_place place = {.guid = frame->by == MR_BY_GUID ? frame->guid : NULL,
+                                    .native_z = frame->by == MR_BY_CONTENT  ? "contentIds"
+                                                : frame->by == MR_BY_GLOBAL ? "globalIds"
+                                                                            : NULL,
+                                    .native_type = frame->type,
+                                    .id = frame->id};
+    if (frame->by == MR_BY_FILE) {
+        begin(&b, frame->type);
+        MR_TRY_DONE(add_files(&b, frame->files, err));
+    } else {
+        MR_TRY_DONE(mr_registry_schema(s->reg, &place, b.ar, &reply, err));
+        begin(&b, reply.type);
+        MR_TRY_DONE(add(&b, &place, &reply, MR_STR(""), 0, err));
+    }
+    MR_TRY_DONE(finish(&b, err));
 done:
     mr_json_schema_destroy(b.json);
     mr_arena_destroy(b.ar);
     mr_map_destroy(b.seen, NULL);
-    if (status == MR_E_DATA && !frame->is_guid &&
+    if (status == MR_E_DATA && frame->by == MR_BY_ID &&
         strcmp(err != NULL ? err->code : "", MR_CODE_UNKNOWN_SCHEMA) != 0)
-        mr_error_prefix(err, "schema %u: ", frame->id);
+        mr_error_prefix(err, "schema %llu: ", (unsigned long long)frame->id);
     return status;
 }
 
@@ -238,16 +292,14 @@ static void evict_one(struct mr_payload_schemas *s)
     }
     if (oldest == NULL)
         return;
-    mr_map_remove(s->entries, mr_str_of(oldest->key, oldest->key_len));
+    mr_map_remove(s->entries, oldest->key);
     entry_destroy(oldest);
 }
 
-static struct entry *new_entry(const struct mr_frame *frame)
+static struct entry *new_entry(struct mr_str key)
 {
     struct entry *e = mr_xcalloc(1, sizeof(*e));
-    e->key[0] = frame->is_guid ? 'g' : 'i';
-    e->key_len = 1 + (frame->is_guid ? sizeof(frame->guid) : sizeof(frame->id));
-    memcpy(e->key + 1, frame->is_guid ? (const void *)frame->guid : (const void *)&frame->id, e->key_len - 1);
+    e->key = mr_str_of(mr_xstrndup(key.ptr, key.len), key.len);
     return e;
 }
 
@@ -265,8 +317,9 @@ static enum mr_status result(const struct entry *e, const struct mr_payload_sche
 enum mr_status mr_payload_schemas_get(struct mr_payload_schemas *s, const struct mr_frame *frame,
                                       const struct mr_payload_schema **out, struct mr_error *err)
 {
-    struct entry *fresh = new_entry(frame);
-    struct mr_str key = mr_str_of(fresh->key, fresh->key_len);
+    mr_buf_clear(&s->key);
+    mr_frame_append_key(frame, &s->key);
+    struct mr_str key = mr_buf_str(&s->key);
     struct entry *e = mr_map_get(s->entries, key);
     if (e != NULL && e->failed != NULL && mr_monotonic_ms() >= e->failed_until_ms) {
         mr_map_remove(s->entries, key);
@@ -274,11 +327,11 @@ enum mr_status mr_payload_schemas_get(struct mr_payload_schemas *s, const struct
         e = NULL;
     }
     if (e != NULL) {
-        entry_destroy(fresh);
         e->used = ++s->clock;
         return result(e, out, err);
     }
 
+    struct entry *fresh = new_entry(key);
     struct mr_error why = {0};
     enum mr_status status = compile(s, frame, fresh, &why);
     if (status != MR_OK && status != MR_E_DATA) {
@@ -297,6 +350,6 @@ enum mr_status mr_payload_schemas_get(struct mr_payload_schemas *s, const struct
     while (mr_map_count(s->entries) >= s->cfg->registry.cache_capacity)
         evict_one(s);
     fresh->used = ++s->clock;
-    mr_map_put(s->entries, key, fresh);
+    mr_map_put(s->entries, fresh->key, fresh);
     return result(fresh, out, err);
 }

@@ -107,9 +107,9 @@ enum mr_status mr_proto_add_descriptor(struct mr_proto *p, struct mr_str path, s
 /* Names to types, after the last file. DATA bad_schema. */
 enum mr_status mr_proto_link(struct mr_proto *p, struct mr_error *err) MR_MUST_CHECK;
 
-/* The message indexes in front of the payload: which message it is, and the payload. DATA corrupt, truncated. */
-enum mr_status mr_proto_message_of(struct mr_proto *p, struct mr_str *bytes, struct mr_proto_message **out,
-                                   struct mr_error *err) MR_MUST_CHECK;
+/* The message indexes in front of the payload: which message it is, and the payload. is_plain: they are not zigzag. DATA corrupt, truncated. */
+enum mr_status mr_proto_message_of(struct mr_proto *p, struct mr_str *bytes, bool is_plain,
+                                   struct mr_proto_message **out, struct mr_error *err) MR_MUST_CHECK;
 const struct mr_connect_schema *mr_proto_connect(struct mr_proto *p, struct mr_proto_message *msg);
 
 /* One message into the builder. DATA truncated, corrupt, bad_utf8, out_of_range, limit_exceeded. */

@@ -27,7 +27,9 @@ struct mr_schema_place {
     const unsigned char *guid; /* 16 bytes, or NULL */
     struct mr_str subject;
     int64_t version;
-    uint32_t id;
+    uint64_t id;
+    const char *native_z; /* Apicurio's own interface: "contentIds", "globalIds"; NULL = Confluent's */
+    enum mr_schema_type native_type; /* which does not tell what kind it is */
 };
 
 /* Errors: ENV with code registry_unavailable or registry_bad_reply (wait and ask again), CONFIG (credentials, certificates,

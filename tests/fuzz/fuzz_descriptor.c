@@ -26,7 +26,7 @@ static enum mr_status read_row(struct mr_proto *p, struct mr_str bytes, struct m
     struct mr_proto_message *msg;
     struct mr_field_list list = {0};
     mr_json_build_init(&build, 1 << 20);
-    enum mr_status status = mr_proto_message_of(p, &bytes, &msg, err);
+    enum mr_status status = mr_proto_message_of(p, &bytes, false, &msg, err);
     if (status == MR_OK)
         status = mr_proto_read(msg, bytes, false, &build, err);
     if (status == MR_OK)

@@ -123,7 +123,7 @@ static void assert_reads(struct proto *t, const void *bytes, size_t len, const c
     struct mr_str rest = mr_str_of(bytes, len);
     struct mr_proto_message *msg;
     mr_json_build_reset(&t->build);
-    assert_int_equal(mr_proto_message_of(t->p, &rest, &msg, &t->err), MR_OK);
+    assert_int_equal(mr_proto_message_of(t->p, &rest, false, &msg, &t->err), MR_OK);
     assert_int_equal(mr_proto_read(msg, rest, false, &t->build, &t->err), MR_OK);
     assert_int_equal(mr_json_build_finish(&t->build, t->ar, &t->doc, &t->err), MR_OK);
     assert_string_equal(mr_arena_strndup(t->ar, t->doc.text.ptr, t->doc.text.len), json_z);

@@ -42,7 +42,7 @@ static enum mr_status read_bytes(struct proto *t, const void *bytes, size_t len)
     struct mr_str rest = mr_str_of(bytes, len);
     struct mr_proto_message *msg;
     mr_json_build_reset(&t->build);
-    enum mr_status status = mr_proto_message_of(t->p, &rest, &msg, &t->err);
+    enum mr_status status = mr_proto_message_of(t->p, &rest, false, &msg, &t->err);
     if (status == MR_OK)
         status = mr_proto_read(msg, rest, false, &t->build, &t->err);
     return status != MR_OK ? status : mr_json_build_finish(&t->build, t->ar, &t->doc, &t->err);

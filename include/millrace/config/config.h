@@ -95,6 +95,16 @@ struct mr_column_rule {
     enum mr_policy policy; /* types.policies */
 };
 
+/* What names the schema of messages that carry no framing; texts are "" where nothing is said. */
+struct mr_bare_config {
+    char *schema_id, *schema_guid;
+    char *message_indexes; /* of Protobuf: "1,0" */
+    char *schema_file;     /* files, with commas between them */
+};
+
+/* Bytes of an id in front of a payload. */
+enum mr_id_size { MR_ID_4 = 4, MR_ID_8 = 8 };
+
 /* In which form a Protobuf schema is asked for first. */
 enum mr_protobuf_schema { MR_PROTOBUF_TEXT, MR_PROTOBUF_DESCRIPTOR };
 
@@ -117,6 +127,8 @@ struct mr_registry_config {
     char *context; /* ".name", or "" */
     bool ignore_rules;
     enum mr_protobuf_schema protobuf_schema;
+    enum mr_id_size id_size;
+    bool apicurio_headers;
     struct mr_pairs headers;
 };
 
@@ -151,6 +163,9 @@ struct mr_config {
     char *key_window;                  /* "none", "time", "session" */
     char *null_key;                    /* "error", "skip" */
     char *key_value_conflict;          /* "error", "key", "value" */
+    struct mr_bare_config key_bare, value_bare;
+    bool
+        protobuf_plain_indexes; /* message indexes are written as plain numbers, as older clients do on request */
     struct mr_pairs topics;            /* the same for single topics: "PATTERN.member" → text */
     struct mr_registry_config registry;
 
