@@ -20,9 +20,17 @@ void mr_tracked_append_path(struct mr_buf *out, struct mr_str path)
     for (size_t i = 0; i + mark.len <= path.len; i++) {
         if (memcmp(path.ptr + i, mark.ptr, mark.len) != 0)
             continue;
-        mr_text_append_safe(out, mr_str_of(path.ptr, i), false);
+        mr_tracked_append_path(out, mr_str_of(path.ptr, i));
         mr_buf_append_z(out, " as ");
         mr_text_append_safe(out, mr_str_of(path.ptr + i + mark.len, path.len - i - mark.len), false);
+        return;
+    }
+    if (mr_str_starts(path, MR_STR(MR_ROOT_KEY_MARK))) { /* the key of the row whose array it is */
+        mr_text_append_safe(out, mr_str_of(path.ptr + 2, path.len - 2), false);
+        return;
+    }
+    if (mr_str_starts(path, MR_OWN_PATH("_pos")) || mr_str_eq(path, MR_STR(MR_ELEMENT_VALUE))) {
+        mr_text_append_safe(out, mr_str_of(path.ptr + 1, path.len - 1), false);
         return;
     }
     bool is_own = path.len > 1 && path.ptr[0] == '\\' && path.ptr[1] != '.' && path.ptr[1] != '\\';
@@ -103,7 +111,11 @@ static void append_notes(struct mr_buf *out, const struct mr_tracked_column *col
 
 static bool path_shows(const struct mr_tracked_column *col)
 {
-    return !mr_str_eq(col->name, col->path) && col->path.len > 0;
+    struct mr_buf shown = MR_BUF_INIT(1u << 16);
+    mr_tracked_append_path(&shown, col->path);
+    bool differs = !mr_str_eq(col->name, mr_buf_str(&shown)) && col->path.len > 0;
+    mr_buf_free(&shown);
+    return differs;
 }
 
 void mr_tracked_grid_row(struct mr_grid *grid, const struct mr_tracked_column *col, struct mr_buf *scratch, struct mr_str native)

@@ -109,6 +109,7 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
         if (rule->policy != MR_POLICY_UNSET && fit >= policy_score) {
             policy_score = fit;
             out->policy = rule->policy;
+            out->policy_is_set = true;
         }
         if (rule->missing != MR_MISSING_UNSET && fit >= missing_score) {
             missing_score = fit;

@@ -19,15 +19,15 @@ static const struct mr_word evolve_words[] = {
     {"full", MR_EVOLVE_FULL}, {"add", MR_EVOLVE_ADD}, {"none", MR_EVOLVE_NONE}, {NULL, 0}};
 static const struct mr_word ddl_words[] = {
     {"ignore", MR_DDL_IGNORE}, {"report", MR_DDL_REPORT}, {"apply", MR_DDL_APPLY}, {NULL, 0}};
+static const struct mr_word id_size_words[] = {{"4", MR_ID_4}, {"8", MR_ID_8}, {NULL, 0}};
 static const struct mr_word protobuf_schema_words[] = {
     {"text", MR_PROTOBUF_TEXT}, {"descriptor", MR_PROTOBUF_DESCRIPTOR}, {NULL, 0}};
-static const struct mr_word id_size_words[] = {{"4", MR_ID_4}, {"8", MR_ID_8}, {NULL, 0}};
 static const struct mr_word mode_words[] = {
     {"auto", MR_MODE_AUTO}, {"upsert", MR_MODE_UPSERT}, {"append", MR_MODE_APPEND}, {NULL, 0}};
 static const struct mr_word text_invalid_words[] = {
     {"dead_letter", MR_TEXT_DEAD_LETTER}, {"strip", MR_TEXT_STRIP}, {"replace", MR_TEXT_REPLACE}, {NULL, 0}};
 static const struct mr_word array_words[] = {
-    {"json", MR_ARRAY_JSON}, {"array", MR_ARRAY_ARRAY}, {"document", MR_ARRAY_DOCUMENT}, {NULL, 0}};
+    {"json", MR_ARRAY_JSON}, {"array", MR_ARRAY_ARRAY}, {"document", MR_ARRAY_DOCUMENT}, {"table", MR_ARRAY_TABLE}, {NULL, 0}};
 static const struct mr_word decimal_words[] = {
     {"precise", MR_DECIMAL_PRECISE}, {"string", MR_DECIMAL_STRING}, {"double", MR_DECIMAL_DOUBLE}, {NULL, 0}};
 static const struct mr_word time_words[] = {{"adaptive_time_microseconds", MR_TIME_ADAPTIVE_US},
@@ -121,63 +121,46 @@ const struct mr_option mr_options[] = {
                "message."},
 
     {"ddl", MR_OPT_WORD, AT(ddl), .words = ddl_words, .default_z = "report",
-     .help_z = "What becomes of DDL of the source that arrives as an event (Debezium's schema changes, "
-               "Canal, DTS, Maxwell). `ignore`: "
-               "counted. `report`: written to the log and to the control table `ddl_history`. `apply`: "
-               "columns and tables are added, "
-               "widened, renamed and dropped in the target as at the source, as far as `target.evolve` "
-               "allows; the statement itself is "
+     .help_z = "What becomes of DDL of the source that arrives as an event (Debezium's schema changes, Canal, DTS, Maxwell). `ignore`: "
+               "counted. `report`: written to the log and to the control table `ddl_history`. `apply`: columns and tables are added, "
+               "widened, renamed and dropped in the target as at the source, as far as `target.evolve` allows; the statement itself is "
                "never run. Truncates are applied in every mode."},
     {"format", MR_OPT_TEXT, AT(format), .default_z = "auto", .flag_z = "--format",
-     .help_z = "Format of the events. `auto` finds it out for each topic; `json` (plain rows) is never "
-               "guessed. `avro`, `protobuf`, `json_sr`, "
-               "`kafka` and `delimited` say how keys and values are encoded; Debezium's events inside them "
-               "are recognised. "
-               "`{key: NAME, value: NAME}` says it for each."},
+     .help_z =
+         "Format of the events. `auto` finds it out for each topic; `json` (plain rows) is never guessed. `avro`, `protobuf`, `json_sr`, "
+         "`kafka` and `delimited` say how keys and values are encoded; Debezium's events inside them are recognised. "
+         "`{key: NAME, value: NAME}` says it for each."},
 
     {"format.key", MR_OPT_TEXT, AT(key_format), .default_z = "",
-     .help_z = "Format of the keys, where it is another than that of the values: `kafka`, `delimited`, "
-               "`json`, `json_sr`, `avro`, "
-               "`protobuf`, or `none` (keys are not looked at). Without it keys are read as Kafka Connect "
-               "writes them."},
+     .help_z = "Format of the keys, where it is another than that of the values: `kafka`, `delimited`, `json`, `json_sr`, `avro`, "
+               "`protobuf`, or `none` (keys are not looked at). Without it keys are read as Kafka Connect writes them."},
     {"format.value", MR_OPT_TEXT, AT(value_format), .default_z = "",
-     .help_z =
-         "Format of the values, where it is another than that of the keys: a name that `format` takes."},
+     .help_z = "Format of the values, where it is another than that of the keys: a name that `format` takes."},
     {"topics", MR_OPT_PAIRS, AT(topics),
-     .help_z = "Formats of single topics: `NAME: {key: kafka, value: avro, key_columns: \"id BIGINT\"}`. `*` "
-               "and `?` are wildcards in "
-               "names; the longest name that fits wins, each setting by itself. Settings: `key`, `value`, "
-               "`key_columns`, "
-               "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, "
-               "`key_window`, `null_key`, "
-               "`key_value_conflict`, and, each with `key_` or `value_` in front, `use_schema_id`, "
-               "`use_schema_guid`, `use_message_indexes`, "
+     .help_z = "Formats of single topics: `NAME: {key: kafka, value: avro, key_columns: \"id BIGINT\"}`. `*` and `?` are wildcards in "
+               "names; the longest name that fits wins, each setting by itself. Settings: `key`, `value`, `key_columns`, "
+               "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, `key_window`, `null_key`, "
+               "`key_value_conflict`, and, each with `key_` or `value_` in front, `use_schema_id`, `use_schema_guid`, `use_message_indexes`, "
                "`schema_file`."},
 
     {"default.key.format", MR_OPT_TEXT, AT(default_key_format), .default_z = "kafka",
-     .help_z =
-         "Format of keys whose columns are declared (`key.columns`) and whose format is named nowhere else."},
+     .help_z = "Format of keys whose columns are declared (`key.columns`) and whose format is named nowhere else."},
     {"key.columns", MR_OPT_COMMAS, AT(key_columns), .default_z = "",
-     .help_z = "Columns of the key, in their order, with their SQL types: `id BIGINT, region STRING`. Types: "
-               "`BOOLEAN`, `SMALLINT`, `INT`, "
-               "`BIGINT`, `REAL`, `DOUBLE`, `STRING`, `BYTES`, `DECIMAL(p,s)`, `DATE`, `TIME`, `TIMESTAMP`, "
-               "`UUID`, and for `json`, "
+     .help_z = "Columns of the key, in their order, with their SQL types: `id BIGINT, region STRING`. Types: `BOOLEAN`, `SMALLINT`, `INT`, "
+               "`BIGINT`, `REAL`, `DOUBLE`, `STRING`, `BYTES`, `DECIMAL(p,s)`, `DATE`, `TIME`, `TIMESTAMP`, `UUID`, and for `json`, "
                "`json_sr`, `avro`, `protobuf` also `ARRAY<…>` and `STRUCT<…>`."},
     {"key.column.name", MR_OPT_TEXT, AT(key_column_name), .default_z = "", .default_note_z = "`ROWKEY`",
      .help_z = "Name of the column that a key without names becomes."},
     {"key.delimiter", MR_OPT_TEXT, AT(key_delimiter), .default_z = "", .default_note_z = "`,`",
      .help_z = "What separates the fields of a `delimited` key: one character, or `TAB`, or `SPACE`."},
     {"key.wrap.single", MR_OPT_TEXT, AT(key_wrap_single), .default_z = "auto",
-     .help_z = "Is a `json` key of one column an object? `auto`: it is if it has a member of the column's "
-               "name. `true`, `false`: always, "
+     .help_z = "Is a `json` key of one column an object? `auto`: it is if it has a member of the column's name. `true`, `false`: always, "
                "never."},
     {"key.window", MR_OPT_TEXT, AT(key_window), .default_z = "none",
-     .help_z = "Keys of windowed tables of ksqlDB have the window behind them: `time` (its start) or "
-               "`session` (its end and start). They "
+     .help_z = "Keys of windowed tables of ksqlDB have the window behind them: `time` (its start) or `session` (its end and start). They "
                "become the key columns `WINDOWSTART` and `WINDOWEND`."},
     {"key.value.conflict", MR_OPT_TEXT, AT(key_value_conflict), .default_z = "error",
-     .help_z = "A column that stands in key and value with different content: `error` makes the record a "
-               "dead letter, `key` and `value` "
+     .help_z = "A column that stands in key and value with different content: `error` makes the record a dead letter, `key` and `value` "
                "take one side. It holds where a key format is named."},
     {"mode", MR_OPT_WORD, AT(mode), .words = mode_words, .default_z = "auto",
      .help_z = "What becomes of rows. `auto`: they are upserted where there is a key, else appended. "
@@ -186,47 +169,41 @@ const struct mr_option mr_options[] = {
                "every table is without key, "
                "unless `tables.NAME.primary_key` says otherwise."},
     {"null.key", MR_OPT_TEXT, AT(null_key), .default_z = "error",
-     .help_z = "A record without key in a table that has one: `error` (a dead letter) or `skip`. It holds "
-               "where a key format is named."},
+     .help_z = "A record without key in a table that has one: `error` (a dead letter) or `skip`. It holds where a key format is named."},
     {"value.columns", MR_OPT_COMMAS, AT(value_columns), .default_z = "",
-     .help_z = "Columns of the values, for `kafka` (one) and `delimited` (all, in their order), with types "
-               "as in `key.columns`."},
+     .help_z = "Columns of the values, for `kafka` (one) and `delimited` (all, in their order), with types as in `key.columns`."},
     {"value.delimiter", MR_OPT_TEXT, AT(value_delimiter), .default_z = "", .default_note_z = "`,`",
      .help_z = "What separates the fields of a `delimited` value."},
 
     {"registry.url", MR_OPT_COMMAS, AT(registry.url), .default_z = "", .secret = true,
-     .help_z = "Where the schema registry is, for `avro`, `protobuf` and `json_sr`: `http://host:8081`, "
-               "several with commas between them. "
+     .help_z = "Where the schema registry is, for `avro`, `protobuf` and `json_sr`: `http://host:8081`, several with commas between them. "
                "With it, `auto` recognises such keys and values too."},
     {"registry.basic.auth.credentials.source", MR_OPT_TEXT, AT(registry.basic_source), .default_z = "",
      .default_note_z = "`USER_INFO` where that is set, else `URL`",
      .help_z = "Where user and password for the registry come from: `URL` (they stand in it), `USER_INFO` "
-               "(`registry.basic.auth.user.info`) or `SASL_INHERIT` (`sasl.username` and `sasl.password` of "
-               "the Kafka properties)."},
-    {"registry.basic.auth.user.info", MR_OPT_TEXT, AT(registry.basic_user_info), .default_z = "",
-     .secret = true, .help_z = "`user:password` for the registry."},
+               "(`registry.basic.auth.user.info`) or `SASL_INHERIT` (`sasl.username` and `sasl.password` of the Kafka properties)."},
+    {"registry.basic.auth.user.info", MR_OPT_TEXT, AT(registry.basic_user_info), .default_z = "", .secret = true,
+     .help_z = "`user:password` for the registry."},
     {"registry.bearer.auth.credentials.source", MR_OPT_TEXT, AT(registry.bearer_source), .default_z = "",
-     .help_z = "`STATIC_TOKEN`: the registry is asked with `registry.bearer.auth.token`. `OAUTHBEARER`: with "
-               "a token that is got from an "
+     .help_z = "`STATIC_TOKEN`: the registry is asked with `registry.bearer.auth.token`. `OAUTHBEARER`: with a token that is got from an "
                "issuer with OAuth's client credentials."},
     {"registry.bearer.auth.issuer.endpoint.url", MR_OPT_TEXT, AT(registry.oauth_url), .default_z = "",
      .help_z = "Where tokens are got (`OAUTHBEARER`)."},
     {"registry.bearer.auth.client.id", MR_OPT_TEXT, AT(registry.oauth_client_id), .default_z = "",
      .help_z = "Our name at the issuer of tokens."},
-    {"registry.bearer.auth.client.secret", MR_OPT_TEXT, AT(registry.oauth_client_secret), .default_z = "",
-     .secret = true, .help_z = "Our secret at the issuer of tokens."},
+    {"registry.bearer.auth.client.secret", MR_OPT_TEXT, AT(registry.oauth_client_secret), .default_z = "", .secret = true,
+     .help_z = "Our secret at the issuer of tokens."},
     {"registry.bearer.auth.scope", MR_OPT_TEXT, AT(registry.oauth_scope), .default_z = "",
      .help_z = "The scope that the token is asked for with."},
-    {"registry.bearer.auth.cache.expiry.buffer.seconds", MR_OPT_UINT, AT(registry.oauth_buffer_s),
-     .default_z = "300", .min = 0, .max = 86400, .help_z = "How long before it expires a token is replaced."},
+    {"registry.bearer.auth.cache.expiry.buffer.seconds", MR_OPT_UINT, AT(registry.oauth_buffer_s), .default_z = "300", .min = 0,
+     .max = 86400, .help_z = "How long before it expires a token is replaced."},
     {"registry.bearer.auth.logical.cluster", MR_OPT_TEXT, AT(registry.logical_cluster), .default_z = "",
      .help_z = "Confluent Cloud's logical cluster, sent as the header `target-sr-cluster`."},
     {"registry.bearer.auth.identity.pool.id", MR_OPT_TEXT, AT(registry.identity_pool), .default_z = "",
      .help_z = "Confluent Cloud's identity pool, sent as the header `Confluent-Identity-Pool-Id`."},
     {"registry.bearer.auth.token", MR_OPT_TEXT, AT(registry.bearer_token), .default_z = "", .secret = true,
      .help_z = "The token for the registry."},
-    {"registry.ssl.ca.location", MR_OPT_TEXT, AT(registry.ca_location), .default_z = "",
-     .default_note_z = "the system's",
+    {"registry.ssl.ca.location", MR_OPT_TEXT, AT(registry.ca_location), .default_z = "", .default_note_z = "the system's",
      .help_z = "File of the certificates (PEM) that the registry's certificate is checked against."},
     {"registry.ssl.certificate.location", MR_OPT_TEXT, AT(registry.certificate_location), .default_z = "",
      .help_z = "File of our own certificate (PEM), where the registry wants one."},
@@ -236,27 +213,22 @@ const struct mr_option mr_options[] = {
      .help_z = "Password of the private key."},
     {"registry.enable.ssl.certificate.verification", MR_OPT_BOOL, AT(registry.verify), .default_z = "true",
      .help_z = "Check the registry's certificate."},
-    {"registry.ssl.endpoint.identification.algorithm", MR_OPT_TEXT, AT(registry.endpoint_algorithm),
-     .default_z = "https",
+    {"registry.ssl.endpoint.identification.algorithm", MR_OPT_TEXT, AT(registry.endpoint_algorithm), .default_z = "https",
      .help_z = "`https`: the certificate must be for the host of the URL. `none`: it may be for another."},
-    {"registry.http.connect.timeout.ms", MR_OPT_UINT, AT(registry.connect_timeout_ms), .default_z = "10000",
-     .min = 1, .max = 600000,
-     .help_z = "How long to wait for a connection to the registry, in milliseconds."},
-    {"registry.http.read.timeout.ms", MR_OPT_UINT, AT(registry.read_timeout_ms), .default_z = "20000",
-     .min = 1, .max = 600000, .help_z = "How long to wait for an answer of the registry, in milliseconds."},
-    {"registry.retries.wait.ms", MR_OPT_UINT, AT(registry.retries_wait_ms), .default_z = "1000", .min = 1,
-     .max = 600000, .help_z = "The wait before the first repetition, in milliseconds. It doubles each time."},
-    {"registry.retries.max.wait.ms", MR_OPT_UINT, AT(registry.retries_max_wait_ms), .default_z = "20000",
-     .min = 1, .max = 600000, .help_z = "The longest wait between two repetitions, in milliseconds."},
-    {"registry.missing.id.wait.ms", MR_OPT_UINT, AT(registry.missing_wait_ms), .default_z = "5000", .min = 0,
-     .max = 600000,
-     .help_z = "A registry that has just started may not know its own schemas yet, so an id that it does not "
-               "know is asked for again "
-               "for so long (in milliseconds) before the record becomes a dead letter. Once that has been in "
-               "vain, other unknown ids are "
+    {"registry.http.connect.timeout.ms", MR_OPT_UINT, AT(registry.connect_timeout_ms), .default_z = "10000", .min = 1,
+     .max = 600000, .help_z = "How long to wait for a connection to the registry, in milliseconds."},
+    {"registry.http.read.timeout.ms", MR_OPT_UINT, AT(registry.read_timeout_ms), .default_z = "20000", .min = 1, .max = 600000,
+     .help_z = "How long to wait for an answer of the registry, in milliseconds."},
+    {"registry.retries.wait.ms", MR_OPT_UINT, AT(registry.retries_wait_ms), .default_z = "1000", .min = 1, .max = 600000,
+     .help_z = "The wait before the first repetition, in milliseconds. It doubles each time."},
+    {"registry.retries.max.wait.ms", MR_OPT_UINT, AT(registry.retries_max_wait_ms), .default_z = "20000", .min = 1, .max = 600000,
+     .help_z = "The longest wait between two repetitions, in milliseconds."},
+    {"registry.missing.id.wait.ms", MR_OPT_UINT, AT(registry.missing_wait_ms), .default_z = "5000", .min = 0, .max = 600000,
+     .help_z = "A registry that has just started may not know its own schemas yet, so an id that it does not know is asked for again "
+               "for so long (in milliseconds) before the record becomes a dead letter. Once that has been in vain, other unknown ids are "
                "believed at once for a minute."},
-    {"registry.cache.capacity", MR_OPT_UINT, AT(registry.cache_capacity), .default_z = "1000", .min = 16,
-     .max = 1000000, .help_z = "How many schemas are kept. The one not used for the longest goes."},
+    {"registry.cache.capacity", MR_OPT_UINT, AT(registry.cache_capacity), .default_z = "1000", .min = 16, .max = 1000000,
+     .help_z = "How many schemas are kept. The one not used for the longest goes."},
     {"registry.proxy", MR_OPT_TEXT, AT(registry.proxy), .default_z = "", .secret = true,
      .help_z = "A proxy between here and the registry: `http://host:port`."},
     {"registry.context", MR_OPT_TEXT, AT(registry.context), .default_z = "",
@@ -264,8 +236,7 @@ const struct mr_option mr_options[] = {
     {"registry.request.header", MR_OPT_PAIRS, AT(registry.headers),
      .help_z = "Headers that each request to the registry gets besides: `X-Tenant: a`."},
     {"registry.ignore.rules", MR_OPT_BOOL, AT(registry.ignore_rules), .default_z = "false",
-     .help_z = "Read data whose schema has rules for encryption all the same: encrypted fields are then "
-               "loaded as they are."},
+     .help_z = "Read data whose schema has rules for encryption all the same: encrypted fields are then loaded as they are."},
     {"key.use.schema.id", MR_OPT_TEXT, AT(key_bare.schema_id), .default_z = "",
      .help_z = "The keys carry no framing: they are written with the registry's schema of this id."},
     {"key.use.schema.guid", MR_OPT_TEXT, AT(key_bare.schema_guid), .default_z = "",
@@ -307,57 +278,42 @@ const struct mr_option mr_options[] = {
          "serialized form, one request "
          "more for each schema). Where that one is missing, incomplete or cannot be read, the other is."},
     {"json.schema.formats", MR_OPT_BOOL, AT(json_schema_formats), .default_z = "false",
-     .help_z = "Texts whose JSON schema has the format `date-time`, `date`, `time` or `uuid` become columns "
-               "of these types (`json_sr`)."},
+     .help_z = "Texts whose JSON schema has the format `date-time`, `date`, `time` or `uuid` become columns of these types (`json_sr`)."},
     {"avro.fail.on.trailing.data", MR_OPT_BOOL, AT(avro_fail_on_trailing), .default_z = "true",
-     .help_z = "Bytes behind the Avro data make the record a dead letter. `false` ignores them, as Java's "
-               "deserializer does."},
+     .help_z = "Bytes behind the Avro data make the record a dead letter. `false` ignores them, as Java's deserializer does."},
     {"registry.max.retries", MR_OPT_UINT, AT(registry.max_retries), .default_z = "3", .min = 0, .max = 100,
-     .help_z = "How often a request is repeated before the next URL is tried. When no URL answers, the "
-               "topics wait: no record is skipped."},
+     .help_z = "How often a request is repeated before the next URL is tried. When no URL answers, the topics wait: no record is skipped."},
 
     {"source_time_zone", MR_OPT_TEXT, AT(source_time_zone), .default_z = "UTC",
-     .help_z = "Time zone of texts that stand for an instant and name no zone (TIMESTAMP columns in Canal, "
-               "TiCDC and "
-               "Maxwell): a name as `Asia/Shanghai`, or an offset as `+08:00`. Of an hour that comes twice "
-               "the first "
+     .help_z = "Time zone of texts that stand for an instant and name no zone (TIMESTAMP columns in Canal, TiCDC and "
+               "Maxwell): a name as `Asia/Shanghai`, or an offset as `+08:00`. Of an hour that comes twice the first "
                "is meant."},
     {"zero_date", MR_OPT_WORD, AT(zero_date), .words = zero_date_words, .default_z = "null",
-     .help_z = "What becomes of MySQL's dates that are no dates (`0000-00-00`, a month or day of zero): "
-               "null, or an "
+     .help_z = "What becomes of MySQL's dates that are no dates (`0000-00-00`, a month or day of zero): null, or an "
                "error of the value."},
     {"name_case", MR_OPT_WORD, AT(name_case), .words = name_case_words, .default_z = "preserve",
-     .help_z =
-         "Spelling of the source's database, table and column names in Canal, Maxwell, DTS and SharePlex: as "
-         "they "
-         "come, or all lower or upper case. Other settings then name tables and columns in that spelling."},
+     .help_z = "Spelling of the source's database, table and column names in Canal, Maxwell, DTS and SharePlex: as they "
+               "come, or all lower or upper case. Other settings then name tables and columns in that spelling."},
     {"tinyint1_as_bool", MR_OPT_BOOL, AT(tinyint1_as_bool), .default_z = "false",
-     .help_z = "Make MySQL's `TINYINT(1)` (`BOOLEAN`) a boolean where the format tells of it (Canal). It may "
-               "hold other "
+     .help_z = "Make MySQL's `TINYINT(1)` (`BOOLEAN`) a boolean where the format tells of it (Canal). It may hold other "
                "numbers than 0 and 1, which are then errors of the value."},
     {"canal.image", MR_OPT_WORD, AT(canal_image), .words = canal_image_words, .default_z = "standard",
-     .help_z = "`dts_legacy` for Alibaba DTS instances made before 2022-03-20, whose updates have the new "
-               "row in `old` "
+     .help_z = "`dts_legacy` for Alibaba DTS instances made before 2022-03-20, whose updates have the new row in `old` "
                "and the old one in `data`. No message tells."},
     {"canal.enum", MR_OPT_WORD, AT(canal_enum), .words = canal_enum_words, .default_z = "index",
-     .help_z = "What a number in an ENUM or SET column is where the labels are numbers too: the `index` "
-               "(Canal, TiCDC), or "
+     .help_z = "What a number in an ENUM or SET column is where the labels are numbers too: the `index` (Canal, TiCDC), or "
                "the `label`."},
     {"canal.sqltype", MR_OPT_WORD, AT(canal_sqltype), .words = canal_sqltype_words, .default_z = "jdbc",
-     .help_z = "Which codes `sqlType` holds where a message has no `mysqlType`: those of JDBC, or MySQL's "
-               "own numbers as "
+     .help_z = "Which codes `sqlType` holds where a message has no `mysqlType`: those of JDBC, or MySQL's own numbers as "
                "DTS documents them."},
     {"maxwell.missing_is_null", MR_OPT_BOOL, AT(maxwell_missing_is_null), .default_z = "false",
-     .help_z = "Maxwell runs with `output_nulls=false` and logs full rows: a column that an update does not "
-               "list is null. "
+     .help_z = "Maxwell runs with `output_nulls=false` and logs full rows: a column that an update does not list is null. "
                "Otherwise it is unknown and keeps what it has."},
     {"dts.fraction", MR_OPT_WORD, AT(dts_fraction), .words = dts_fraction_words, .default_z = "auto",
-     .help_z = "Unit of the fractions of seconds in DTS's records: `micro`, `nano` or `milli`. `auto`: "
-               "nanoseconds from Oracle, else "
+     .help_z = "Unit of the fractions of seconds in DTS's records: `micro`, `nano` or `milli`. `auto`: nanoseconds from Oracle, else "
                "microseconds, but nanoseconds where the number is too large for them."},
     {"dts.logical_names", MR_OPT_BOOL, AT(dts_logical_names), .default_z = "true",
-     .help_z = "Rows of a physical shard go to the table that DTS names as its logical one. `false`: each "
-               "shard is a table."},
+     .help_z = "Rows of a physical shard go to the table that DTS names as its logical one. `false`: each shard is a table."},
     {"event_table", MR_OPT_TEXT, AT(event_table), .default_z = "prostore_status_event",
      .help_z = "The table of the events that are read from a status topic of Prostore."},
 
@@ -366,35 +322,26 @@ const struct mr_option mr_options[] = {
     {"unwrap.flatten.struct.delimiter", MR_OPT_TEXT, AT(flatten_delimiter), .default_z = "_",
      .help_z = "What stands between the names of a flattened column."},
     {"unwrap.array.encoding", MR_OPT_WORD, AT(array_encoding), .words = array_words, .default_z = "json",
-     .help_z = "How arrays are stored. json: one JSON column. array: an array of one scalar type is an array "
-               "column in "
-               "PostgreSQL and a JSON column elsewhere; one whose elements have no type in common is a "
-               "conflict for the field's "
-               "policy (mixed_array). document: as a document with the members _0, _1, and so on."},
+     .help_z = "How arrays are stored. json: one JSON column. array: an array of one scalar type is an array column in "
+               "PostgreSQL and a JSON column elsewhere; one whose elements have no type in common is a conflict for the field's "
+               "policy (mixed_array). document: as a document with the members _0, _1, and so on. "
+                "table: as rows of a table `parent__field`, with the parent's key and the element's position; needs unwrap.flatten.struct."},
     {"unwrap.delete.tombstone.handling.mode", MR_OPT_WORD, AT(delete_handling), SAID(delete_handling_said),
      .words = delete_handling_words, .default_z = "tombstone",
-     .help_z =
-         "What a delete does, for all tables. `tombstone`: it removes the row, as `delete: hard`. `drop`: "
-         "nothing, as `delete: ignore`. `rewrite`: it sets `__deleted`, as `delete: soft`. "
-         "`rewrite-with-tombstone`: so does the delete, and the tombstone behind it removes the row. A table "
-         "that says otherwise in `tables` is refused."},
-    {"unwrap.delete.tombstone.handling.mode.rewrite-with-id", MR_OPT_BOOL, AT(rewrite_with_id),
-     .default_z = "false",
-     .help_z =
-         "In the two modes that rewrite, rows of MongoDB that lack their `_id` get it from the message's "
-         "key. It "
-         "makes a difference where `_id` is not the table's key (`primary_key: record_key_text`, `none`)."},
-    {"unwrap.drop.tombstones", MR_OPT_BOOL, AT(drop_tombstones), SAID(drop_tombstones_said),
-     .default_z = "true",
-     .help_z =
-         "With `unwrap.delete.handling.mode`: the older way to say it. Where one of them is said, it and the "
-         "other's "
-         "default count, unless `unwrap.delete.tombstone.handling.mode` is said too. `false`: a tombstone "
-         "removes the row."},
+     .help_z = "What a delete does, for all tables. `tombstone`: it removes the row, as `delete: hard`. `drop`: "
+               "nothing, as `delete: ignore`. `rewrite`: it sets `__deleted`, as `delete: soft`. "
+               "`rewrite-with-tombstone`: so does the delete, and the tombstone behind it removes the row. A table "
+               "that says otherwise in `tables` is refused."},
+    {"unwrap.delete.tombstone.handling.mode.rewrite-with-id", MR_OPT_BOOL, AT(rewrite_with_id), .default_z = "false",
+     .help_z = "In the two modes that rewrite, rows of MongoDB that lack their `_id` get it from the message's key. It "
+               "makes a difference where `_id` is not the table's key (`primary_key: record_key_text`, `none`)."},
+    {"unwrap.drop.tombstones", MR_OPT_BOOL, AT(drop_tombstones), SAID(drop_tombstones_said), .default_z = "true",
+     .help_z = "With `unwrap.delete.handling.mode`: the older way to say it. Where one of them is said, it and the other's "
+               "default count, unless `unwrap.delete.tombstone.handling.mode` is said too. `false`: a tombstone "
+               "removes the row."},
     {"unwrap.delete.handling.mode", MR_OPT_WORD, AT(old_delete_handling), SAID(old_delete_handling_said),
      .words = old_delete_words, .default_z = "drop",
-     .help_z = "The older way to say what the delete itself does: `drop` nothing, `none` it removes the row, "
-               "`rewrite` it "
+     .help_z = "The older way to say what the delete itself does: `drop` nothing, `none` it removes the row, `rewrite` it "
                "sets `__deleted`."},
     {"unwrap.add.fields", MR_OPT_COMMAS, AT(add_fields), .default_z = "",
      .help_z = "Facts about the event to add as columns, for every format: `op`, `ts_ms`, any field of "
@@ -403,17 +350,13 @@ const struct mr_option mr_options[] = {
     {"unwrap.add.fields.prefix", MR_OPT_TEXT, AT(add_fields_prefix), .default_z = "__",
      .help_z = "What the names of the added columns begin with: `source.ts_ms` becomes `__source_ts_ms`."},
     {"unwrap.add.headers", MR_OPT_COMMAS, AT(add_headers), .default_z = "",
-     .help_z = "Facts about the event to add to the headers of the record where a record is kept: in the "
-               "dead letters. "
+     .help_z = "Facts about the event to add to the headers of the record where a record is kept: in the dead letters. "
                "Named like those of `unwrap.add.fields`."},
     {"unwrap.add.headers.prefix", MR_OPT_TEXT, AT(add_headers_prefix), .default_z = "__",
      .help_z = "What the names of the added headers begin with."},
-    {"unwrap.field.name.adjustment.mode", MR_OPT_WORD, AT(field_names), .words = name_words,
-     .default_z = "none",
-     .help_z = "How the names of fields become names of columns. `none`: as they are. `avro`: what is not a "
-               "letter, a digit "
-               "or `_` becomes `_`. `avro_unicode`: that, and `_` itself, becomes `_u` and its code. Names "
-               "inside the JSON "
+    {"unwrap.field.name.adjustment.mode", MR_OPT_WORD, AT(field_names), .words = name_words, .default_z = "none",
+     .help_z = "How the names of fields become names of columns. `none`: as they are. `avro`: what is not a letter, a digit "
+               "or `_` becomes `_`. `avro_unicode`: that, and `_` itself, becomes `_u` and its code. Names inside the JSON "
                "columns of MongoDB's documents are adjusted too; names of `unwrap.add.fields` are not."},
     {"unwrap.unavailable.value.placeholder", MR_OPT_TEXT, AT(unavailable_placeholder),
      .default_z = "__debezium_unavailable_value",
@@ -421,30 +364,21 @@ const struct mr_option mr_options[] = {
                "keeps what it has."},
 
     {"debezium.schema_topic", MR_OPT_TEXT, AT(debezium_schema_topic), .default_z = "auto",
-     .help_z = "The topic in which Debezium tells the columns of the tables of MySQL and MariaDB. It is read "
-               "before rows "
-               "that come without a schema, which are then decoded by it. `auto`: the topic named like the "
-               "connector's "
-               "`topic.prefix`, if there is one. `none`: nothing is looked for. Or a name, in which "
-               "`{prefix}` stands for "
+     .help_z = "The topic in which Debezium tells the columns of the tables of MySQL and MariaDB. It is read before rows "
+               "that come without a schema, which are then decoded by it. `auto`: the topic named like the connector's "
+               "`topic.prefix`, if there is one. `none`: nothing is looked for. Or a name, in which `{prefix}` stands for "
                "that prefix."},
-    {"debezium.schema_wait", MR_OPT_DURATION, AT(debezium_schema_wait_ms), .default_z = "30s", .min = 0,
-     .max = HOUR,
-     .help_z =
-         "How long a row waits for that topic to tell of a column that it has not told of yet. Then the row "
-         "becomes a dead letter."},
-    {"debezium.decimal.handling.mode", MR_OPT_WORD, AT(debezium_decimal), .words = decimal_words,
-     .default_z = "precise",
-     .help_z = "The connector's option of that name, for rows without a schema. It says what a decimal in a "
-               "text is: the "
+    {"debezium.schema_wait", MR_OPT_DURATION, AT(debezium_schema_wait_ms), .default_z = "30s", .min = 0, .max = HOUR,
+     .help_z = "How long a row waits for that topic to tell of a column that it has not told of yet. Then the row "
+               "becomes a dead letter."},
+    {"debezium.decimal.handling.mode", MR_OPT_WORD, AT(debezium_decimal), .words = decimal_words, .default_z = "precise",
+     .help_z = "The connector's option of that name, for rows without a schema. It says what a decimal in a text is: the "
                "bytes of a number (`precise`) or its digits."},
     {"debezium.time.precision.mode", MR_OPT_WORD, AT(debezium_time), .words = time_words,
      .default_z = "adaptive_time_microseconds",
-     .help_z = "The connector's option of that name, for rows without a schema: the unit of times and "
-               "timestamps. ISO "
+     .help_z = "The connector's option of that name, for rows without a schema: the unit of times and timestamps. ISO "
                "texts and structures are recognised in every mode."},
-    {"debezium.binary.handling.mode", MR_OPT_WORD, AT(debezium_binary), .words = binary_words,
-     .default_z = "bytes",
+    {"debezium.binary.handling.mode", MR_OPT_WORD, AT(debezium_binary), .words = binary_words, .default_z = "bytes",
      .help_z = "The connector's option of that name, for rows without a schema: how bytes are written."},
 
     {"text.invalid", MR_OPT_WORD, AT(text_invalid), .words = text_invalid_words, .default_z = "dead_letter",
@@ -470,8 +404,7 @@ const struct mr_option mr_options[] = {
      .default_note_z = "`{db}_{table}` in SQLite",
      .help_z = "Name of the tables, a template over the same names."},
     {"target.control_schema", MR_OPT_TEXT, AT(control_schema), .default_z = "",
-     .default_note_z =
-         "`millrace` in PostgreSQL; in MySQL the URL's database, in SQLite the file: tables `millrace_…`",
+     .default_note_z = "`millrace` in PostgreSQL; in MySQL the URL's database, in SQLite the file: tables `millrace_…`",
      .help_z = "Where Millrace keeps its positions, types, histories and dead letters."},
     {"target.evolve", MR_OPT_WORD, AT(evolve), .words = evolve_words, .default_z = "full",
      .help_z = "What Millrace may do to tables: `full` creates and alters them, `add` only creates "
@@ -517,10 +450,8 @@ const struct mr_option mr_options[] = {
      .help_z = "Stop with exit code 6 when more than this share of the records (counted over at least "
                "1,000) goes to the dead letters. 0 never stops; `backfill` never does."},
     {"shutdown.timeout", MR_OPT_DURATION, AT(shutdown_timeout_ms), .default_z = "30s", .min = 100,
-     .max = HOUR,
-     .help_z = "How long a stop may take. Half of it is for finishing the batches under way, the rest for "
-               "rolling back "
-               "what is not done by then and for leaving the consumer group."},
+     .max = HOUR, .help_z = "How long a stop may take. Half of it is for finishing the batches under way, the rest for rolling back "
+                                "what is not done by then and for leaving the consumer group."},
 
     {"log.format", MR_OPT_WORD, AT(log_format), .words = log_format_words, .default_z = "logfmt",
      .flag_z = "--log-format", .help_z = "Form of the log lines on the standard error output."},

@@ -87,10 +87,20 @@ static enum mr_status check_fields(const struct mr_config *cfg, char *const *lis
     return status;
 }
 
+static enum mr_status check_arrays(const struct mr_config *cfg, struct mr_error *err)
+{
+    if (cfg->array_encoding != MR_ARRAY_TABLE || cfg->flatten_struct)
+        return MR_OK;
+    (void)mr_config_fail(cfg, &cfg->array_encoding, err, "is \"table\", which needs unwrap.flatten.struct=true");
+    mr_error_hint(err, "the elements of arrays become rows of columns; documents that are kept whole have no columns");
+    return MR_E_CONFIG;
+}
+
 enum mr_status mr_config_check_unwrap(const struct mr_config *cfg, struct mr_error *err)
 {
     MR_TRY(check_fields(cfg, &cfg->add_fields, err));
     MR_TRY(check_fields(cfg, &cfg->add_headers, err));
+    MR_TRY(check_arrays(cfg, err));
     return check_deletes(cfg, err);
 }
 

@@ -4,6 +4,8 @@
  * searches. Paths borrow from the message, never from the schema, since a compiled schema may be gone before the batch is. */
 #include "connect.h"
 
+#include "arrays.h"
+
 /* Without a schema a placeholder can only be told by its exact text, or by the base64 text that a bytes column would have. */
 static void mark_unavailable(const struct mr_connect *cn, struct mr_field *f)
 {
@@ -57,14 +59,42 @@ static struct mr_type field_type(const struct mr_connect_schema *schema)
 static void plain_members(struct mr_connect *cn, const struct mr_json_doc *doc, uint32_t node,
                           struct mr_str parent, struct mr_arena *ar, struct mr_field_list *out)
 {
-    size_t from = out->count;
+    size_t from = out->count, waiting = mr_arrays_waiting(out);
     mr_flatten_json(cn->cfg, doc, node, parent, ar, out);
     mark_all(cn, out, from);
+    mr_arrays_keep_unknown(out, waiting, cn->placeholder.text);
 }
 
 static void nested(struct mr_connect *cn, const struct mr_connect_schema *schema,
                    const struct mr_json_doc *doc, uint32_t node, struct mr_str path, struct mr_arena *ar,
                    struct mr_field_list *out);
+
+/* An array that is to be rows of its own: not one that a schema gives a meaning as a whole (a vector). */
+static bool note_array(struct mr_connect *cn, const struct mr_connect_schema *schema, const struct mr_json_doc *doc, uint32_t node,
+                       struct mr_str path, struct mr_field_list *out)
+{
+    bool is_plain = schema == NULL || schema->kind == MR_C_ANY || (schema->kind == MR_C_ARRAY && schema->name.len == 0);
+    if (out->arrays == NULL || !is_plain || !mr_json_is(doc, node, MR_J_ARRAY))
+        return false;
+    size_t waiting = mr_arrays_waiting(out);
+    if (!mr_arrays_note(out, doc, node, path, schema == NULL ? NULL : schema->items))
+        return false;
+    mr_arrays_keep_unknown(out, waiting, cn->placeholder.text);
+    return true;
+}
+
+static void element(void *ctx, const struct mr_json_doc *doc, uint32_t node, const void *items, struct mr_arena *ar,
+                    struct mr_field_list *list)
+{
+    const struct mr_connect_schema *schema = items;
+    bool is_open = schema == NULL || schema->kind == MR_C_ANY || is_flattened(ctx, schema);
+    if (mr_json_is(doc, node, MR_J_NULL))
+        return;
+    if (is_open && mr_json_is(doc, node, MR_J_OBJECT) && mr_flatten_may(list, MR_STR(""), doc->nodes[node].count))
+        nested(ctx, schema, doc, node, MR_STR(""), ar, list);
+    else
+        mr_connect_member(ctx, schema, doc, node, MR_STR(MR_ELEMENT_VALUE), ar, list);
+}
 
 /* doc NULL: the member's struct is null, and so is the member. */
 void mr_connect_member(struct mr_connect *cn, const struct mr_connect_schema *schema,
@@ -91,6 +121,8 @@ void mr_connect_member(struct mr_connect *cn, const struct mr_connect_schema *sc
         return;
     }
 
+    if (!is_null && note_array(cn, schema, doc, node, path, out))
+        return;
     bool is_free = schema == NULL || schema->kind == MR_C_ANY;
     if (is_free && !is_null && mr_json_is(doc, node, MR_J_ARRAY) && cn->cfg->flatten_struct &&
         cn->cfg->array_encoding == MR_ARRAY_DOCUMENT && mr_flatten_may(out, path, members)) {
@@ -163,22 +195,31 @@ static void nested(struct mr_connect *cn, const struct mr_connect_schema *schema
         struct_members(cn, schema, doc, node, path, true, ar, out);
 }
 
-void mr_connect_row(struct mr_connect *cn, const struct mr_connect_schema *schema,
-                    const struct mr_json_doc *doc, uint32_t node, struct mr_str parent,
-                    struct mr_arena *ar, struct mr_field_list *out)
+static void row_members(struct mr_connect *cn, const struct mr_connect_schema *schema, const struct mr_json_doc *doc, uint32_t node,
+                        struct mr_str parent, struct mr_arena *ar, struct mr_field_list *out)
 {
-    if (!mr_json_is(doc, node, MR_J_OBJECT))
-        return;
     make_room(out, ar, doc->nodes[node].count);
 
     if (schema == NULL || schema->field_count == 0) {
         plain_members(cn, doc, node, parent, ar, out);
         return;
     }
-    size_t from = out->count, joined = out->joined;
+    size_t from = out->count, joined = out->joined, waiting = mr_arrays_waiting(out), kept = mr_arrays_count(out);
     if (struct_members(cn, schema, doc, node, parent, false, ar, out))
         return;
     out->count = from;
     out->joined = joined;
+    mr_arrays_forget(out, waiting, kept);
     struct_members(cn, schema, doc, node, parent, true, ar, out);
+}
+
+void mr_connect_row(struct mr_connect *cn, const struct mr_connect_schema *schema,
+                    const struct mr_json_doc *doc, uint32_t node, struct mr_str parent,
+                    struct mr_arena *ar, struct mr_field_list *out)
+{
+    if (!mr_json_is(doc, node, MR_J_OBJECT))
+        return;
+    row_members(cn, schema, doc, node, parent, ar, out);
+    if (out->arrays != NULL)
+        mr_arrays_drain(out->arrays, element, cn);
 }

@@ -7,6 +7,7 @@
 #include <millrace/base/mem.h>
 #include <millrace/base/time.h>
 
+#include "arrays.h"
 #include "control.h"
 #include "debezium_ddl.h"
 #include "debezium_mongodb.h"
@@ -172,9 +173,10 @@ static enum mr_status emit_added(void *ctx, const struct mr_change *ev, struct m
 
 /* ---- Rows ---- */
 
+/* `ev` gets the elements of the image's arrays, where arrays are tables; NULL: they are of no interest. */
 static struct mr_fields read_image(struct mr_decoder *dec, const struct mr_connect_message *value,
                                    const struct mr_shape *sh, enum mr_member which, struct mr_str name,
-                                   struct mr_arena *ar)
+                                   struct mr_arena *ar, struct mr_change *ev)
 {
     if (!mr_shape_is(sh, which, MR_J_OBJECT))
         return (struct mr_fields){0};
@@ -184,7 +186,12 @@ static struct mr_fields read_image(struct mr_decoder *dec, const struct mr_conne
         row = f == NULL ? NULL : f->schema;
     }
     struct mr_field_list list = {0};
+    struct mr_arrays arrays = {0};
+    mr_arrays_begin(&arrays, dec->cn->cfg, ar, &list);
+    arrays.is_dropped = ev == NULL;
     mr_connect_row(dec->cn, row, &value->doc, sh->node[which], MR_STR(""), ar, &list);
+    if (ev != NULL)
+        mr_arrays_give(&arrays, &list, ev);
     return mr_field_list_get(&list);
 }
 
@@ -212,16 +219,16 @@ static enum mr_status fill_upsert(struct mr_decoder *dec, const struct mr_connec
 
     ev->op = MR_OP_UPSERT;
     ev->is_new = op != 'u';
-    ev->after = read_image(dec, value, sh, MR_M_AFTER, MR_STR("after"), ar);
+    ev->after = read_image(dec, value, sh, MR_M_AFTER, MR_STR("after"), ar, ev);
     if (op == 'u' && (!ev->has_key || dec->wants_before))
-        ev->before = read_image(dec, value, sh, MR_M_BEFORE, MR_STR("before"), ar);
+        ev->before = read_image(dec, value, sh, MR_M_BEFORE, MR_STR("before"), ar, NULL);
     if (op != 'u')
         mr_key_follow_image(ar, ev, &ev->after);
     if (op != 'u' || !ev->has_key || !mr_key_disagrees(ar, ev))
         return MR_OK;
     bool has_before = ev->before.count > 0;
     if (!has_before)
-        ev->before = read_image(dec, value, sh, MR_M_BEFORE, MR_STR("before"), ar);
+        ev->before = read_image(dec, value, sh, MR_M_BEFORE, MR_STR("before"), ar, NULL);
     mr_key_detect_change(ar, ev);
     if (!has_before)
         ev->before = (struct mr_fields){0};
@@ -233,7 +240,7 @@ static enum mr_status fill_delete(struct mr_decoder *dec, const struct mr_connec
                                   struct mr_error *err)
 {
     ev->op = MR_OP_DELETE;
-    ev->before = read_image(dec, value, sh, MR_M_BEFORE, MR_STR("before"), ar);
+    ev->before = read_image(dec, value, sh, MR_M_BEFORE, MR_STR("before"), ar, NULL);
     if (!ev->has_key && ev->before.count == 0)
         return mr_fail_data(err, MR_CODE_BAD_IMAGE, "a delete has neither a key nor a row in \"before\"");
     mr_key_follow_image(ar, ev, &ev->before);

@@ -157,6 +157,7 @@ void mr_mongodb_document_fields(struct mr_debezium_mongodb *mg, const struct mr_
                                 uint32_t root, struct mr_arena *ar, struct mr_field_list *out)
 {
     mr_extjson_fields(&mg->ej, doc, root, (struct mr_str){NULL, 0}, ar, out);
+    mr_extjson_drain(&mg->ej, out);
     for (size_t i = 0; i < out->count; i++) {
         if (is_id(out->items[i].path))
             return;
@@ -263,6 +264,9 @@ enum mr_status mr_debezium_mongodb_decode(struct mr_debezium_mongodb *mg, const 
     uint32_t source = MR_JSON_MEMBER(doc, envelope, "source");
     uint32_t op = MR_JSON_MEMBER(doc, envelope, "op");
 
+    mr_arrays_begin(&mev.arrays, mg->cfg, ar, &mev.after);
+    mr_arrays_begin(&mev.dropped, mg->cfg, ar, &mev.before);
+    mev.dropped.is_dropped = true;
     MR_TRY(key_fields(mg, key_doc, key_payload, ar, &mev.key, err));
     MR_TRY(read_change(&mev, ev, err));
     if (mev.key.count == 0 && !ev->partial)
@@ -281,6 +285,7 @@ enum mr_status mr_debezium_mongodb_decode(struct mr_debezium_mongodb *mg, const 
     complete_id(&mev, ev);
     ev->before = mr_field_list_get(&mev.before);
     ev->after = mr_field_list_get(&mev.after);
+    mr_arrays_give(&mev.arrays, &mev.after, ev);
     ev->removed = mr_field_list_get(&mev.removed);
     ev->has_positions = mev.has_positions;
     ev->parts = (struct mr_part_list){mev.parts, mev.part_count, {mg->cfg->field_names, mg->cfg->array_encoding == MR_ARRAY_DOCUMENT}};

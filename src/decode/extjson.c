@@ -142,6 +142,19 @@ static void add_regex(const struct mr_json_doc *doc, const struct mr_bson_value 
                  text_value(doc, regex->second, ar));
 }
 
+/* Arrays within the _id are part of the key, which is no place for rows. */
+static bool is_of_id(struct mr_str path)
+{
+    return mr_str_eq(path, MR_STR("_id")) || mr_str_starts(path, MR_STR("_id."));
+}
+
+static bool note_array(const struct mr_json_doc *doc, uint32_t node, struct mr_str path, struct mr_field_list *out)
+{
+    if (out->arrays == NULL || (out->arrays->around == NULL && is_of_id(path)))
+        return false;
+    return mr_arrays_note(out, doc, node, path, NULL);
+}
+
 bool mr_extjson_is_nothing(const struct mr_extjson *ej, const struct mr_json_doc *doc, const struct mr_bson_value *value)
 {
     return ej->cfg->field_names != MR_NAMES_NONE && value->kind == MR_BSON_ARRAY && doc->nodes[value->node].count == 0;
@@ -167,6 +180,8 @@ static uint32_t visit(void *ctx, const struct mr_json_doc *doc, uint32_t node, s
         add_regex(doc, &read, path, ar, out);
         return MR_JSON_NONE;
     }
+    if (read.kind == MR_BSON_ARRAY && note_array(doc, read.node, path, out))
+        return MR_JSON_NONE;
 
     struct mr_type type;
     struct mr_value value = whole_value(ej, doc, &read, ar, &type);
@@ -187,6 +202,28 @@ void mr_extjson_field(struct mr_extjson *ej, const struct mr_json_doc *doc, uint
 
     if (below != MR_JSON_NONE)
         mr_flatten_walk(doc, below, path, visit, ej, ar, out);
+}
+
+/* Null, undefined and the empty document are rows without anything. */
+void mr_extjson_element(void *ctx, const struct mr_json_doc *doc, uint32_t node, const void *schema, struct mr_arena *ar,
+                        struct mr_field_list *list)
+{
+    struct mr_extjson *ej = ctx;
+    struct mr_bson_value read = mr_extjson_read(doc, node, ar);
+    (void)schema;
+
+    if (read.kind == MR_BSON_NULL || read.kind == MR_BSON_UNDEFINED)
+        return;
+    if (read.kind == MR_BSON_DOCUMENT && mr_flatten_may(list, MR_STR(""), doc->nodes[read.node].count))
+        mr_extjson_fields(ej, doc, read.node, MR_STR(""), ar, list);
+    else
+        mr_extjson_field(ej, doc, node, MR_STR(MR_ELEMENT_VALUE), ar, list);
+}
+
+void mr_extjson_drain(struct mr_extjson *ej, struct mr_field_list *list)
+{
+    if (list->arrays != NULL)
+        mr_arrays_drain(list->arrays, mr_extjson_element, ej);
 }
 
 bool mr_extjson_value(struct mr_extjson *ej, const struct mr_json_doc *doc, uint32_t node,

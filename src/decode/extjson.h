@@ -17,6 +17,7 @@
 #include <millrace/base/buf.h>
 #include <millrace/config/config.h>
 
+#include "arrays.h"
 #include "flatten.h"
 #include "json.h"
 
@@ -36,6 +37,11 @@ void mr_extjson_fields(struct mr_extjson *ej, const struct mr_json_doc *doc, uin
 /* One value at a path: no field (undefined, an empty document when flattened), one, or many. */
 void mr_extjson_field(struct mr_extjson *ej, const struct mr_json_doc *doc, uint32_t node,
                       struct mr_str path, struct mr_arena *ar, struct mr_field_list *out);
+/* Make elements of the arrays that the list has put aside. */
+void mr_extjson_drain(struct mr_extjson *ej, struct mr_field_list *list);
+/* One element: its members, or its value under MR_ELEMENT_VALUE. A mr_arrays_element_fn whose ctx is the struct mr_extjson. */
+void mr_extjson_element(void *ctx, const struct mr_json_doc *doc, uint32_t node, const void *schema, struct mr_arena *ar,
+                        struct mr_field_list *list);
 /* One value that is not to be flattened, and its type (kind NONE for null). False: undefined, *out is NULL then. */
 bool mr_extjson_value(struct mr_extjson *ej, const struct mr_json_doc *doc, uint32_t node,
                       struct mr_arena *ar, struct mr_value *out, struct mr_type *type);

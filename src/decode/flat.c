@@ -6,6 +6,7 @@
  * For tombstones, which have nothing of that, the topic's facts remember it. */
 #include <millrace/base/mem.h>
 
+#include "arrays.h"
 #include "control.h"
 #include "debezium.h"
 #include "detect.h"
@@ -325,10 +326,13 @@ static enum mr_status row(struct mr_decoder *dec, const struct mr_record *rec,
     MR_TRY(begin(dec, rec, value, sh, deleted == IS_DELETED, facts, ar, ev, &control, &is_control, err));
 
     struct mr_field_list list = {0};
+    struct mr_arrays arrays = {0};
+    mr_arrays_begin(&arrays, dec->cn->cfg, ar, &list);
     mr_connect_row(dec->cn, value->schema, &value->doc, value->root, MR_STR(""), ar, &list);
     if (deleted != NOT_A_FLAG)
         drop_flag(&list);
     ev->after = mr_field_list_get(&list);
+    mr_arrays_give(&arrays, &list, ev);
     mr_meta_override(&ev->meta, &ev->after);
     mr_key_unwrap(ar, ev);
 

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "arrays.h"
+
 /* An object whose members' paths would together need more than the budget is not taken apart; a row of
  * 4,096 columns with names of 200 bytes needs 800 KiB. */
 #define MAX_JOINED_BYTES ((size_t)8 << 20)
@@ -204,6 +206,8 @@ static uint32_t visit_json(void *ctx, const struct mr_json_doc *doc, uint32_t va
     if (mr_json_kind(doc, value) == MR_J_OBJECT && cfg->flatten_struct &&
         mr_flatten_may(out, path, doc->nodes[value].count))
         return value;
+    if (mr_json_kind(doc, value) == MR_J_ARRAY && mr_arrays_note(out, doc, value, path, NULL))
+        return MR_JSON_NONE;
     if (mr_json_kind(doc, value) == MR_J_ARRAY && cfg->flatten_struct && cfg->array_encoding == MR_ARRAY_DOCUMENT &&
         mr_flatten_may(out, path, doc->nodes[value].count))
         return value;

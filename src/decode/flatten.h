@@ -8,11 +8,14 @@
 
 #include "json.h"
 
+struct mr_arrays;
+
 /* A growing list of fields in an arena. Zero it to begin. */
 struct mr_field_list {
     struct mr_field *items;
     size_t count, cap;
     size_t joined; /* bytes of paths made so far; see mr_flatten_may */
+    struct mr_arrays *arrays; /* takes the arrays (arrays.h); NULL: they are JSON fields */
 };
 void mr_field_add(struct mr_field_list *list, struct mr_arena *ar, struct mr_str path,
                   struct mr_type type, struct mr_value value);

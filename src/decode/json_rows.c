@@ -2,6 +2,7 @@
  * No member has a meaning of its own. Never guessed: rows of this kind and flattened Debezium rows look the same. */
 #include <millrace/base/mem.h>
 
+#include "arrays.h"
 #include "control.h"
 #include "debezium.h"
 #include "key.h"
@@ -64,8 +65,11 @@ static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec
         return mr_fail_data(err, MR_CODE_AMBIGUOUS, "the value is no JSON object, so no row");
 
     struct mr_field_list list = {0};
+    struct mr_arrays arrays = {0};
+    mr_arrays_begin(&arrays, dec->cn->cfg, ar, &list);
     mr_connect_row(dec->cn, value.schema, &value.doc, value.root, MR_STR(""), ar, &list);
     ev->after = mr_field_list_get(&list);
+    mr_arrays_give(&arrays, &list, ev);
     mr_meta_override(&ev->meta, &ev->after);
     ev->op = MR_OP_UPSERT;
     return emit(ctx, ev, err);

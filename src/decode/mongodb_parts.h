@@ -20,6 +20,7 @@ struct mr_mongodb_event {
     uint32_t envelope;
     struct mr_arena *ar;
     struct mr_field_list key, before, after, removed;
+    struct mr_arrays arrays, dropped; /* of after, of before */
     bool has_positions;
     struct mr_part *parts;
     size_t part_count, part_cap;
@@ -49,6 +50,25 @@ enum mr_status mr_mongodb_read_description(struct mr_mongodb_event *mev, uint32_
 enum mr_status mr_mongodb_read_patch(struct mr_mongodb_event *mev, uint32_t patch, bool *partial,
                                      struct mr_error *err) MR_MUST_CHECK;
 
+/* ---- Names of updates that lead into arrays (mongodb_elements.c) ---- */
+
+/* A name of an update, taken apart at the positions in it: "items.2.tags.0" is an element of an array in an element. */
+struct mr_mongodb_name {
+    struct mr_array_place place; /* the innermost element; depth 0: the name has no position */
+    struct mr_str rest;          /* path within that element, or within the row; "" = the element itself */
+};
+
+/* DATA unsupported where it is too deep. */
+enum mr_status mr_mongodb_split_name(struct mr_str name, struct mr_arena *ar, struct mr_mongodb_name *out,
+                                     struct mr_error *err) MR_MUST_CHECK;
+/* The value is an element's, or a field's of an element; false if the name has no position. */
+bool mr_mongodb_set_element(struct mr_mongodb_event *mev, const struct mr_json_doc *doc, uint32_t node,
+                            const struct mr_mongodb_name *name);
+/* An element becomes null, a field of one goes; false as above. */
+bool mr_mongodb_unset_element(struct mr_mongodb_event *mev, const struct mr_mongodb_name *name);
+/* The array that the name leads to has `size` elements from now on. */
+enum mr_status mr_mongodb_cut_array(struct mr_mongodb_event *mev, const struct mr_mongodb_name *name, uint32_t size,
+                                    struct mr_error *err) MR_MUST_CHECK;
 /* ---- Updates within a field (mongodb_within.c) ---- */
 
 /* May the name lead into a column that holds a document or an array? Such updates are parts; the others are fields. */

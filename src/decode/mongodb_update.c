@@ -12,9 +12,10 @@ enum mr_status mr_mongodb_needs_document(struct mr_str name, const char *why_z, 
     return MR_E_DATA;
 }
 
-/* Can columns stand for that name? */
+/* Can columns stand for that name? Where elements are rows of their own, positions are theirs. */
 static enum mr_status check_name(struct mr_mongodb_event *mev, struct mr_str name, struct mr_error *err)
 {
+    const struct mr_config *cfg = mev->mg->cfg;
     ptrdiff_t dot = mr_str_find(name, '.');
 
     if (dot < 0)
@@ -25,7 +26,8 @@ static enum mr_status check_name(struct mr_mongodb_event *mev, struct mr_str nam
     while (dot >= 0) {
         rest = mr_str_of(rest.ptr + dot + 1, rest.len - (size_t)dot - 1);
         dot = mr_str_find(rest, '.');
-        mev->has_positions |= mr_is_position(dot < 0 ? rest : mr_str_of(rest.ptr, (size_t)dot)); /* elements have columns of their own */
+        if (cfg->array_encoding != MR_ARRAY_TABLE) /* elements have columns of their own */
+            mev->has_positions |= mr_is_position(dot < 0 ? rest : mr_str_of(rest.ptr, (size_t)dot));
     }
     return MR_OK;
 }
@@ -52,12 +54,36 @@ static void remove_path(struct mr_mongodb_event *mev, struct mr_str path)
     mr_field_add(&mev->removed, mev->ar, path, MR_TYPE(MR_T_NONE), mr_value_null());
 }
 
+/* The same where arrays are tables and the name may lead into one. */
+static enum mr_status set_field(struct mr_mongodb_event *mev, const struct mr_json_doc *doc, uint32_t node, struct mr_str name,
+                                struct mr_error *err)
+{
+    struct mr_mongodb_name split;
+
+    MR_TRY(mr_mongodb_split_name(name, mev->ar, &split, err));
+    if (mr_mongodb_set_element(mev, doc, node, &split))
+        return MR_OK;
+    mr_extjson_field(&mev->mg->ej, doc, node, split.rest, mev->ar, &mev->after);
+    mr_extjson_drain(&mev->mg->ej, &mev->after);
+    remove_path(mev, split.rest);
+    return MR_OK;
+}
+
+/* A field that is gone. */
 static enum mr_status unset_name(struct mr_mongodb_event *mev, struct mr_str name, struct mr_error *err)
 {
+    struct mr_mongodb_name split;
+
     if (mr_mongodb_is_within(mev, name))
         return mr_mongodb_unset_within(mev, name, err);
     MR_TRY(check_name(mev, name, err));
-    remove_path(mev, mr_mongodb_path(name, mev->ar));
+    if (mev->after.arrays == NULL) {
+        remove_path(mev, mr_mongodb_path(name, mev->ar));
+        return MR_OK;
+    }
+    MR_TRY(mr_mongodb_split_name(name, mev->ar, &split, err));
+    if (!mr_mongodb_unset_element(mev, &split))
+        remove_path(mev, split.rest);
     return MR_OK;
 }
 
@@ -77,6 +103,10 @@ static enum mr_status read_set(struct mr_mongodb_event *mev, const struct mr_jso
             continue;
         }
         MR_TRY(check_name(mev, name, err));
+        if (mev->after.arrays != NULL) {
+            MR_TRY(set_field(mev, doc, n + 1, name, err));
+            continue;
+        }
         struct mr_str path = mr_mongodb_path(name, mev->ar);
         size_t before = mev->after.count;
         mr_extjson_field(&mev->mg->ej, doc, n + 1, path, mev->ar, &mev->after);
@@ -102,7 +132,15 @@ static enum mr_status read_removed(struct mr_mongodb_event *mev, uint32_t names,
     return MR_OK;
 }
 
-/* Arrays that have been cut short: within their column, or the columns of the elements that are gone. */
+static enum mr_status cut_array(struct mr_mongodb_event *mev, struct mr_str field, int64_t size, struct mr_error *err)
+{
+    struct mr_mongodb_name split;
+
+    MR_TRY(mr_mongodb_split_name(field, mev->ar, &split, err));
+    return mr_mongodb_cut_array(mev, &split, (uint32_t)size, err);
+}
+
+/* Arrays that have been cut short: within their column, or the columns or rows of the elements that are gone. */
 static enum mr_status read_truncated(struct mr_mongodb_event *mev, uint32_t arrays, struct mr_error *err)
 {
     const struct mr_json_doc *doc = mev->doc;
@@ -113,13 +151,17 @@ static enum mr_status read_truncated(struct mr_mongodb_event *mev, uint32_t arra
         int64_t count;
         if (size == MR_JSON_NONE)
             size = MR_JSON_MEMBER(doc, n, "newSize");
-        if (size == MR_JSON_NONE || !mr_json_int64(doc, size, &count) || count < 0 || field.len == 0)
+        if (size == MR_JSON_NONE || !mr_json_int64(doc, size, &count) || count < 0 || count > INT32_MAX || field.len == 0)
             return mr_fail_data(err, MR_CODE_BAD_IMAGE, "updateDescription.truncatedArrays holds something without a field and a size");
         if (mr_mongodb_cuts_within(mev)) {
             MR_TRY(mr_mongodb_cut_within(mev, field, count, err));
             continue;
         }
         MR_TRY(check_name(mev, field, err));
+        if (mev->after.arrays != NULL) {
+            MR_TRY(cut_array(mev, field, count, err));
+            continue;
+        }
         mev->has_positions = true;
         mr_field_add(&mev->removed, mev->ar, mr_mongodb_path(field, mev->ar), MR_TYPE(MR_T_NONE), mr_value_int(count));
     }

@@ -441,6 +441,9 @@ enum mr_status mr_payloads_open(struct mr_payloads *p, const struct mr_record *r
     const struct mr_payload_rule *rule = mr_payload_rule_of(p->rules, rec->topic);
     MR_TRY(open_side(p, rule, MR_SIDE_VALUE, rec, ar, out, err));
     MR_TRY(open_side(p, rule, MR_SIDE_KEY, rec, ar, out, err));
+    const struct mr_connect_message *key = &out->message[MR_SIDE_KEY];
+    out->key_is_observed = rule->encoding[MR_SIDE_KEY] == MR_ENC_JSON &&
+                           rule->columns[MR_SIDE_KEY].len == 0 && !key->is_null && key->schema == NULL;
     out->is_encoded = out->has[MR_SIDE_VALUE] && !out->message[MR_SIDE_VALUE].is_null;
     return MR_OK;
 }
@@ -451,8 +454,10 @@ bool mr_payloads_key_is_explicit(struct mr_payloads *p, struct mr_str topic)
     return rule->is_key_explicit && mr_payload_rule_reads_key(rule);
 }
 
-enum mr_status mr_payloads_hold(struct mr_payloads *p, const struct mr_record *rec, struct mr_arena *ar,
-                                struct mr_change *ev, bool *is_skipped, struct mr_error *err)
+enum mr_status mr_payloads_hold(struct mr_payloads *p, const struct mr_opened *opened,
+                                const struct mr_record *rec, struct mr_arena *ar, struct mr_change *ev,
+                                bool *is_skipped, struct mr_error *err)
 {
+    ev->is_key_observed = opened->key_is_observed;
     return mr_key_hold(p->cfg, mr_payload_rule_of(p->rules, rec->topic), rec, ar, ev, is_skipped, err);
 }

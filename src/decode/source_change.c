@@ -24,19 +24,52 @@ static int64_t scaled(const struct mr_json_doc *doc, uint32_t node, int64_t fact
     return us;
 }
 
+/* The members of `source` that tell where in the source's log an event stands. */
+enum place_member { CONNECTOR, NAME, FILE_NAME, POS, SERVER_ID, TS_US, TS_MS, PLACE_MEMBERS };
+
+static enum place_member place_member(struct mr_str name)
+{
+    static const struct mr_str names[PLACE_MEMBERS] = {
+        [CONNECTOR] = {"connector", 9}, [NAME] = {"name", 4},   [FILE_NAME] = {"file", 4}, [POS] = {"pos", 3},
+        [SERVER_ID] = {"server_id", 9}, [TS_US] = {"ts_us", 5}, [TS_MS] = {"ts_ms", 5},
+    };
+    enum place_member m = 0;
+    while (m < PLACE_MEMBERS && !mr_str_eq(names[m], name))
+        m++;
+    return m;
+}
+
+/* In one pass: rows without schemas come here one by one. */
+static void find_place(const struct mr_json_doc *doc, uint32_t source, struct mr_arena *ar, uint32_t *node)
+{
+    for (size_t m = 0; m < PLACE_MEMBERS; m++)
+        node[m] = MR_JSON_NONE;
+    if (!mr_json_is(doc, source, MR_J_OBJECT))
+        return;
+    for (uint32_t n = source + 1; n < doc->nodes[source].next; n = doc->nodes[n + 1].next) {
+        const struct mr_json_node *name = &doc->nodes[n];
+        bool is_escaped = name->flags & MR_JSON_ESCAPED;
+        enum place_member m = place_member(is_escaped ? mr_json_string(doc, n, ar, NULL) : mr_json_raw(doc, n));
+        if (m < PLACE_MEMBERS)
+            node[m] = n + 1; /* the last of repeated names */
+    }
+}
+
 struct mr_source_place mr_source_place_of(const struct mr_json_doc *doc, uint32_t source, struct mr_arena *ar)
 {
-    struct mr_str connector = text_at(doc, MR_JSON_MEMBER(doc, source, "connector"), ar);
+    uint32_t node[PLACE_MEMBERS];
+    find_place(doc, source, ar, node);
+    struct mr_str connector = text_at(doc, node[CONNECTOR], ar);
     struct mr_source_place place = {
-        .name = text_at(doc, MR_JSON_MEMBER(doc, source, "name"), ar),
-        .file = text_at(doc, MR_JSON_MEMBER(doc, source, "file"), ar),
-        .pos = number_at(doc, MR_JSON_MEMBER(doc, source, "pos"), 0),
-        .server_id = number_at(doc, MR_JSON_MEMBER(doc, source, "server_id"), 0),
-        .us = scaled(doc, MR_JSON_MEMBER(doc, source, "ts_us"), 1),
+        .name = text_at(doc, node[NAME], ar),
+        .file = text_at(doc, node[FILE_NAME], ar),
+        .pos = number_at(doc, node[POS], 0),
+        .server_id = number_at(doc, node[SERVER_ID], 0),
+        .us = scaled(doc, node[TS_US], 1),
         .is_mysql = mr_str_eq(connector, MR_STR("mysql")) || mr_str_eq(connector, MR_STR("mariadb")),
     };
     if (place.us == INT64_MIN)
-        place.us = scaled(doc, MR_JSON_MEMBER(doc, source, "ts_ms"), 1000);
+        place.us = scaled(doc, node[TS_MS], 1000);
     return place;
 }
 

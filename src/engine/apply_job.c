@@ -1,6 +1,8 @@
 /* One job as one transaction: see apply_job.h. */
 #include "apply_job.h"
 
+#include <stdlib.h>
+
 #include <millrace/base/fault.h>
 #include <millrace/base/log.h>
 
@@ -27,6 +29,8 @@ static struct mr_str row_key(const struct mr_table *tbl, const struct mr_row *ro
     mr_buf_append_z(&buf, "[{");
     for (size_t i = 0; i < tbl->key_count; i++) {
         const struct mr_column *col = &tbl->columns[tbl->key_columns[i]];
+        if (row->cells[tbl->key_columns[i]].tag == MR_V_ABSENT) /* of a range */
+            continue;
         mr_buf_append_z(&buf, i > 0 ? "," : "");
         mr_buf_append_json(&buf, col->name);
         mr_buf_append_char(&buf, ':');
@@ -176,7 +180,8 @@ static enum mr_status settle_row(struct run *run, const struct mr_job_table *jt,
         later->rows[later->count++] = row;
         return MR_OK;
     }
-    if (jt->merged[row] > 1) { /* which of its changes was it? The batch is made anew without folding */
+    bool is_one_of_many = jt->merged[row] > 1 || (jt->in_family && !run->job->batch->unfolded);
+    if (is_one_of_many) { /* which change was it, and what else is of it? The batch is made anew without folding */
         run->job->want_unfolded = true;
         return MR_E_DATA;
     }
@@ -224,6 +229,135 @@ static enum mr_status isolate_table(struct run *run, const struct mr_job_table *
     return MR_OK;
 }
 
+/* ---- documents and their elements ---- */
+
+/* Of tables whose rows belong together each change is taken as a whole or not at all: in the order of the changes, each under a savepoint. Only where
+ * the batch is not folded, so that a row is of one change. */
+static bool goes_by_units(const struct run *run, const struct mr_job_table *jt)
+{
+    return jt->in_family && run->job->batch->unfolded;
+}
+
+/* Rows of the table that are of the change: [*from, *end). They come in the order of the changes. */
+static void find_unit(const struct mr_job_table *jt, uint64_t unit, size_t *from, size_t *end)
+{
+    size_t low = 0, high = jt->rows.row_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (jt->rows.rows[middle].unit < unit)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (*from = *end = low; *end < jt->rows.row_count && jt->rows.rows[*end].unit == unit;)
+        ++*end;
+}
+
+static int compare_units(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* All changes that have rows in such tables, in their order. */
+static uint64_t *collect_units(struct run *run, size_t *count)
+{
+    size_t total = 0, n = 0;
+    for (size_t i = 0; i < run->job->table_count; i++)
+        total += goes_by_units(run, &run->job->tables[i]) ? run->job->tables[i].rows.row_count : 0;
+    uint64_t *units = mr_arena_alloc(run->ar, (total + 1) * sizeof *units);
+    for (size_t i = 0; i < run->job->table_count; i++)
+        for (size_t r = 0; goes_by_units(run, &run->job->tables[i]) && r < run->job->tables[i].rows.row_count; r++)
+            units[n++] = run->job->tables[i].rows.rows[r].unit;
+    if (n > 1)
+        qsort(units, n, sizeof *units, compare_units);
+    *count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (*count == 0 || units[*count - 1] != units[i])
+            units[(*count)++] = units[i];
+    return units;
+}
+
+struct unit_failure {
+    const struct mr_job_table *jt;
+    size_t row;
+};
+
+/* Rows of one change in one table. */
+static enum mr_status write_unit_part(struct run *run, const struct mr_job_table *jt, size_t from, size_t end, struct unit_failure *failure)
+{
+    struct mr_table_batch part = part_of(jt, from, end, true);
+    run->err->row = -1;
+    enum mr_status status = mr_patches_apply(run->sink, &part, run->err);
+    if (status == MR_OK)
+        return MR_OK;
+    *failure = (struct unit_failure){jt, from + (run->err->row > 0 ? (size_t)run->err->row : 0)};
+    return status;
+}
+
+/* Ranges go first, the innermost arrays' before all, and so before what they hang below; but where elements get another key, order counts. */
+static enum mr_status write_unit(struct run *run, uint64_t unit, struct unit_failure *failure)
+{
+    bool moves = false;
+    size_t from, end;
+    for (size_t i = 0; i < run->job->table_count && !moves; i++) {
+        find_unit(&run->job->tables[i], unit, &from, &end);
+        moves = from < end && run->job->tables[i].rows.rows[from].kind == MR_ROW_MOVE_ALL;
+    }
+    for (size_t i = run->job->table_count; !moves && i-- > 0;) {
+        const struct mr_job_table *jt = &run->job->tables[i];
+        find_unit(jt, unit, &from, &end);
+        if (from < end && jt->rows.rows[from].kind == MR_ROW_DELETE_RANGE)
+            MR_TRY(write_unit_part(run, jt, from, end, failure));
+    }
+    for (size_t i = 0; i < run->job->table_count; i++) {
+        const struct mr_job_table *jt = &run->job->tables[i];
+        find_unit(jt, unit, &from, &end);
+        if (from < end && (moves || jt->rows.rows[from].kind != MR_ROW_DELETE_RANGE))
+            MR_TRY(write_unit_part(run, jt, from, end, failure));
+    }
+    return MR_OK;
+}
+
+static enum mr_status try_unit(struct run *run, uint64_t unit, struct unit_failure *failure, bool *refused)
+{
+    const struct mr_sink_ops *ops = run->sink->ops;
+    struct mr_error ignored = {0};
+    *refused = false;
+    MR_TRY(ops->savepoint(run->sink, run->err));
+    enum mr_status status = write_unit(run, unit, failure);
+    if (status == MR_OK)
+        return ops->release_savepoint(run->sink, run->err);
+    if (status != MR_E_DATA && !is_answer_to_a_new_plan(run->job, status))
+        return status;
+    *refused = true;
+    return ops->rollback_savepoint(run->sink, &ignored) == MR_OK ? MR_OK : MR_E_ENV;
+}
+
+static enum mr_status isolate_units(struct run *run)
+{
+    size_t count, later_count = 0;
+    for (size_t i = 0; i < run->job->table_count; i++)
+        if (goes_by_units(run, &run->job->tables[i]) && run->job->tables[i].rows.truncate_first)
+            MR_TRY(truncate_alone(run, &run->job->tables[i]));
+    uint64_t *units = collect_units(run, &count);
+    for (int pass = 0; pass < 2; pass++) { /* one that missed its foreign key is tried again when the others are in */
+        for (size_t i = 0; i < count; i++) {
+            struct unit_failure failure;
+            bool refused = false;
+            MR_TRY(try_unit(run, units[i], &failure, &refused));
+            if (refused && pass == 0 && is_foreign_key_error(run->err)) {
+                units[later_count++] = units[i];
+            } else if (refused) {
+                const struct mr_row *r = &failure.jt->rows.rows[failure.row];
+                bury(run, failure.jt->rows.tbl, r->origin, row_key(failure.jt->rows.tbl, r, run->ar));
+            }
+        }
+        count = later_count;
+    }
+    return MR_OK;
+}
+
 /* ---- the transaction ---- */
 
 static enum mr_status apply_tables(struct run *run)
@@ -245,7 +379,9 @@ static enum mr_status apply_isolated(struct run *run)
         *add_letter(run) = run->job->letters[i];
     struct deferred *later = mr_arena_zalloc(run->ar, (run->job->table_count + 1) * sizeof *later);
     for (size_t i = 0; i < run->job->table_count; i++)
-        MR_TRY(isolate_table(run, &run->job->tables[i], &later[i]));
+        if (!goes_by_units(run, &run->job->tables[i]))
+            MR_TRY(isolate_table(run, &run->job->tables[i], &later[i]));
+    MR_TRY(isolate_units(run));
     for (size_t i = 0; i < run->job->table_count; i++) {
         for (size_t k = 0; k < later[i].count; k++) { /* their parents are in by now, or never */
             size_t row = later[i].rows[k];

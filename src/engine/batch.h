@@ -37,6 +37,7 @@ struct mr_job_table {
     struct mr_rel *rel;          /* main thread only */
     struct mr_table_batch rows;
     uint32_t *merged;            /* per row: how many changes it stands for */
+    bool in_family;              /* the table of an array, or one with such tables: a change's rows in all of them are taken together or not at all */
     bool tried_new;              /* the rows were handed over as new ones */
     uint32_t truncate_origin;    /* record of rows.truncate_first */
 };
@@ -48,7 +49,7 @@ struct mr_job {
     bool all_lanes;              /* barrier: moves every lane */
     struct mr_arena *ar;         /* kept for the batch's next job of this place */
     struct mr_job_table *tables;
-    size_t table_count;
+    size_t table_count, table_cap;
     struct mr_dead_letter *letters; /* decided by the main thread */
     size_t letter_count, letter_cap;
     struct mr_type_history_row *notes; /* policy null, variants */

@@ -61,14 +61,9 @@ static struct mr_sink *sink_of(const struct follow *f)
     return f->e->control;
 }
 
-static const struct mr_catalog_column *catalog_column(const struct follow *f, struct mr_str name)
+static bool has_column(const struct follow *f, struct mr_str name)
 {
-    const struct mr_dialect *dialect = sink_of(f)->ops->dialect;
-    for (size_t i = 0; i < f->now.column_count; i++)
-        if (dialect->ident_case_folds ? mr_str_eq_nocase(f->now.columns[i].name, name)
-                                      : mr_str_eq(f->now.columns[i].name, name))
-            return &f->now.columns[i];
-    return NULL;
+    return mr_catalog_find(sink_of(f)->ops->dialect, &f->now, name) >= 0;
 }
 
 static bool is_key_path(const struct follow *f, struct mr_str path)
@@ -91,8 +86,8 @@ static void plan_column(struct follow *f)
     f->column = mr_tracker_column(f->rel->tk, (size_t)found)->name;
     if (is_rename)
         f->name = mr_tracker_name_for(f->rel->tk, f->act->new_path, f->ar);
-    bool has_old = catalog_column(f, f->column) != NULL;
-    bool has_new = is_rename && catalog_column(f, f->name) != NULL && !mr_str_eq(f->name, f->column);
+    bool has_old = has_column(f, f->column);
+    bool has_new = is_rename && has_column(f, f->name) && !mr_str_eq(f->name, f->column);
     if (!is_rename && is_key_path(f, f->act->path))
         f->why = MR_STR("the column is part of the table's key");
     else if (has_old && has_new)
@@ -122,6 +117,13 @@ static void plan_table(struct follow *f)
     f->was_made = !f->now.exists;
 }
 
+/* Would the tables of arrays lose what they hang on? Their names and keys are made of the root's. */
+static bool has_tied_children(const struct follow *f)
+{
+    bool is_column = f->act->kind == MR_SRC_DROP_COLUMN || f->act->kind == MR_SRC_RENAME_COLUMN;
+    return f->rel->child_count > 0 && (!is_column || is_key_path(f, f->act->path));
+}
+
 static enum mr_status plan(struct follow *f)
 {
     struct mr_sink *sink = sink_of(f);
@@ -129,6 +131,10 @@ static enum mr_status plan(struct follow *f)
     f->why = f->act->why; /* of what was not understood */
     if (f->act->kind == MR_SRC_NOT_UNDERSTOOD || f->rel == NULL)
         return MR_OK; /* a whole database has no table */
+    if (has_tied_children(f)) {
+        f->why = MR_STR("arrays of the table are tables of their own, which hang on it");
+        return MR_OK;
+    }
     MR_TRY(
         sink->ops->describe_table(sink, f->rel->target_schema, f->rel->target_table, f->ar, &f->now, f->err));
     if (f->new_rel != NULL)

@@ -359,6 +359,7 @@ static void publish(struct bring *b)
     rel->saved = true;
     rel->shape_dirty = false;
     b->want->exists = true;
+    b->want->skips_same = rel->root != NULL;
     b->want->has_other_unique = rel->has_other_unique;
     b->want->has_foreign_keys = rel->has_foreign_keys;
     for (size_t i = 0; i < b->step_count; i++) {

@@ -26,6 +26,19 @@ static enum mr_status fill_cell(struct mr_value in, const struct mr_column *col,
     return mr_value_coerce(in, col->type, ar, out, err);
 }
 
+/* The end of a range, in the column of the last key cell that is set. */
+static const struct mr_value *range_end(const struct mr_entry *e, const struct mr_table *tbl, const struct mr_value *cells,
+                                        struct mr_arena *ar)
+{
+    struct mr_value *match = mr_arena_zalloc(ar, (tbl->column_count + 1) * sizeof *match);
+    uint32_t last = 0;
+    for (size_t k = 0; k < tbl->key_count; k++)
+        if (cells[tbl->key_columns[k]].tag != MR_V_ABSENT)
+            last = tbl->key_columns[k];
+    match[last] = mr_value_int(e->end);
+    return match;
+}
+
 static enum mr_status fill_row(const struct mr_entry *e, const struct mr_table *tbl, struct mr_arena *ar,
                                struct mr_row *row, struct mr_error *err)
 {
@@ -33,23 +46,36 @@ static enum mr_status fill_row(const struct mr_entry *e, const struct mr_table *
     bool keep = false, patched = false;
     for (uint32_t i = 0; i < tbl->column_count; i++) {
         struct mr_value in = mr_entry_cell(e, i);
-        if (e->kind == MR_ROW_DELETE && !tbl->columns[i].is_key)
+        bool is_delete = e->kind == MR_ROW_DELETE || e->kind == MR_ROW_DELETE_RANGE || e->kind == MR_ROW_MOVE_ALL || e->kind == MR_ROW_FILL;
+        if (is_delete && !tbl->columns[i].is_key)
             in = (struct mr_value){.tag = MR_V_ABSENT};
         patched |= in.tag == MR_V_PATCH;
         MR_TRY(fill_cell(in, &tbl->columns[i], ar, &cells[i], &keep, err));
     }
-    *row = (struct mr_row){.kind = e->kind, .has_keep = keep, .has_patch = patched, .cells = cells, .origin = e->origin};
+    *row = (struct mr_row){.kind = e->kind, .has_keep = keep, .has_patch = patched, .cells = cells, .origin = e->origin, .unit = e->unit};
+    if (e->kind == MR_ROW_DELETE_RANGE)
+        row->match = range_end(e, tbl, cells, ar);
     if (e->match == NULL)
         return MR_OK;
     struct mr_value *match = mr_arena_alloc(ar, tbl->column_count * sizeof *match);
-    bool ignored = false;
+    bool ignored = false, is_move = e->kind == MR_ROW_MOVE || e->kind == MR_ROW_MOVE_ALL;
     for (uint32_t i = 0; i < tbl->column_count; i++) {
-        struct mr_value beyond = e->kind == MR_ROW_MOVE ? (struct mr_value){.tag = MR_V_ABSENT} : mr_value_null();
+        struct mr_value beyond = is_move ? (struct mr_value){.tag = MR_V_ABSENT} : mr_value_null();
         struct mr_value in = i < e->match_count ? e->match[i] : beyond;
         MR_TRY(fill_cell(in, &tbl->columns[i], ar, &match[i], &ignored, err));
     }
     row->match = match;
     return MR_OK;
+}
+
+/* What is taken of a table. */
+enum part { PART_ALL, PART_RANGES, PART_ROWS, PART_FILLS };
+
+static bool is_of_part(const struct mr_entry *e, enum part part)
+{
+    if (e->kind == MR_ROW_FILL && e->end == 0)
+        return false; /* nothing is left to do */
+    return part == PART_ALL || part == (e->kind == MR_ROW_DELETE_RANGE ? PART_RANGES : e->kind == MR_ROW_FILL ? PART_FILLS : PART_ROWS);
 }
 
 /* A row, ready but for its place. */
@@ -147,26 +173,61 @@ static void count_row(struct mr_job *job, const struct mr_row *row)
     case MR_ROW_APPEND:
         job->appends++;
         break;
+    case MR_ROW_DELETE_RANGE: /* how many rows it takes away nobody knows */
+    case MR_ROW_FILL:
     case MR_ROW_MOVE: /* the upsert behind it counts */
+    case MR_ROW_MOVE_ALL:
         break;
     }
 }
 
-static void fill_table(struct mr_batch *batch, struct mr_job *job, const struct mr_config *cfg,
-                       struct mr_rel *rel)
+/* Rows [from, end) of the table as one part of the job. Ranges are a part of their own. */
+static void add_part(struct mr_job *job, struct mr_rel *rel, const struct sort_item *order, size_t from, size_t end, bool ordered,
+                     bool truncate)
 {
     const struct mr_fold *fold = rel->fold;
-    const struct mr_table *tbl = rel->tbl;
-    struct item *items = mr_arena_alloc(job->ar, (fold->count + 1) * sizeof *items);
+    size_t count = end - from;
+    if (job->table_count == job->table_cap) {
+        size_t cap = job->table_cap * 2 + 8;
+        struct mr_job_table *bigger = mr_arena_alloc(job->ar, cap * sizeof *bigger);
+        if (job->table_count > 0)
+            memcpy(bigger, job->tables, job->table_count * sizeof *bigger);
+        job->tables = bigger;
+        job->table_cap = cap;
+    }
+    struct mr_job_table *jt = &job->tables[job->table_count++];
+    *jt = (struct mr_job_table){.rel = rel, .truncate_origin = fold->truncate_origin, .in_family = rel->root != NULL || rel->child_count > 0};
+    jt->merged = mr_arena_alloc(job->ar, (count + 1) * sizeof *jt->merged);
+    jt->tried_new = !ordered && count > 0 && are_new(order + from, count, rel);
+    jt->rows = (struct mr_table_batch){
+        .tbl = mr_table_ref(rel->tbl),
+        .rows = mr_arena_alloc(job->ar, (count + 1) * sizeof(struct mr_row)),
+        .row_count = count,
+        .truncate_first = truncate,
+        .ordered = ordered,
+        .all_new = jt->tried_new,
+        .row_by_row = job->batch->unfolded,
+    };
+    for (size_t i = 0; i < count; i++) {
+        jt->rows.rows[i] = order[from + i].it->row;
+        jt->merged[i] = order[from + i].it->e->merged;
+    }
+}
+
+/* Those of the fold's entries that belong to the job; only those of a part, where they come apart. */
+static size_t pick_items(struct mr_batch *batch, struct mr_job *job, const struct mr_config *cfg, struct mr_rel *rel, enum part part,
+                         struct item *items)
+{
+    const struct mr_fold *fold = rel->fold;
     size_t count = 0;
     struct mr_error err;
     mr_error_clear(&err);
     for (size_t i = 0; i < fold->count; i++) {
         const struct mr_entry *e = &fold->entries[i];
-        if (!job->all_lanes && e->lane != job->lane)
+        if ((!job->all_lanes && e->lane != job->lane) || !is_of_part(e, part))
             continue;
         struct item *it = &items[count];
-        if (fill_row(e, tbl, job->ar, &it->row, &err) != MR_OK) {
+        if (fill_row(e, rel->tbl, job->ar, &it->row, &err) != MR_OK) {
             refuse(batch, job, cfg, rel, e, &err);
             mr_error_clear(&err);
             continue;
@@ -175,29 +236,51 @@ static void fill_table(struct mr_batch *batch, struct mr_job *job, const struct 
         count_row(job, &it->row);
         count++;
     }
-    bool truncate = fold->truncate_first && (job->all_lanes || job->lane == 0);
+    return count;
+}
+
+static void fill_table(struct mr_batch *batch, struct mr_job *job, const struct mr_config *cfg, struct mr_rel *rel, enum part part)
+{
+    const struct mr_fold *fold = rel->fold;
+    const struct mr_table *tbl = rel->tbl;
+    struct item *items = mr_arena_alloc(job->ar, (fold->count + 1) * sizeof *items);
+    size_t count = pick_items(batch, job, cfg, rel, part, items);
+    bool truncate = fold->truncate_first && part != PART_ROWS && part != PART_FILLS && (job->all_lanes || job->lane == 0);
     if (count == 0 && !truncate)
         return;
     bool ordered = fold->ordered || tbl->key_count == 0 || tbl->has_other_unique;
     const struct sort_item *order = sorted(items, count, tbl, ordered, job->ar);
+    for (size_t from = 0, end; from < count || truncate; from = end, truncate = false) {
+        bool is_range = from < count && order[from].it->row.kind == MR_ROW_DELETE_RANGE;
+        for (end = from; end < count && (order[end].it->row.kind == MR_ROW_DELETE_RANGE) == is_range;)
+            end++;
+        add_part(job, rel, order, from, end, ordered, truncate);
+    }
+}
 
-    struct mr_job_table *jt = &job->tables[job->table_count++];
-    jt->rel = rel;
-    jt->truncate_origin = fold->truncate_origin;
-    jt->merged = mr_arena_alloc(job->ar, (count + 1) * sizeof *jt->merged);
-    jt->tried_new = !ordered && count > 0 && are_new(order, count, rel);
-    jt->rows = (struct mr_table_batch){
-        .tbl = mr_table_ref(tbl),
-        .rows = mr_arena_alloc(job->ar, (count + 1) * sizeof(struct mr_row)),
-        .row_count = count,
-        .truncate_first = truncate,
-        .ordered = ordered,
-        .all_new = jt->tried_new,
-        .row_by_row = batch->unfolded,
-    };
-    for (size_t i = 0; i < count; i++) {
-        jt->rows.rows[i] = order[i].it->row;
-        jt->merged[i] = order[i].it->e->merged;
+/* Are the ranges of a table applied before all rows? Then also before those of other tables: elements go before what they hang below. */
+static bool comes_apart(const struct mr_rel *rel)
+{
+    return rel->root != NULL && !rel->fold->ordered;
+}
+
+static bool has_work(const struct mr_rel *rel)
+{
+    return rel->fold != NULL && rel->tbl != NULL;
+}
+
+static void fill_tables(struct mr_batch *batch, struct mr_job *job, const struct mr_config *cfg)
+{
+    for (size_t r = batch->rel_count; r-- > 0;)
+        if (has_work(batch->rels[r]) && comes_apart(batch->rels[r]))
+            fill_table(batch, job, cfg, batch->rels[r], PART_RANGES);
+    for (size_t r = 0; r < batch->rel_count; r++) {
+        if (!has_work(batch->rels[r]))
+            continue;
+        bool apart = comes_apart(batch->rels[r]);
+        fill_table(batch, job, cfg, batch->rels[r], apart ? PART_ROWS : PART_ALL);
+        if (apart)
+            fill_table(batch, job, cfg, batch->rels[r], PART_FILLS);
     }
 }
 
@@ -234,7 +317,6 @@ void mr_batch_divide(struct mr_batch *batch, const struct mr_config *cfg, uint32
         struct mr_arena *ar = job->ar != NULL ? job->ar : mr_arena_create(1u << 18);
         *job = (struct mr_job){
             .batch = batch, .lane = i, .all_lanes = batch->barrier, .ar = ar, .schema_epoch = schema_epoch};
-        job->tables = mr_arena_alloc(job->ar, (batch->rel_count + 1) * sizeof *job->tables);
         if (i == 0) { /* what belongs to no key belongs to lane 0 */
             job->letters = batch->letters;
             job->letter_count = job->letter_cap = batch->letter_count;
@@ -243,9 +325,7 @@ void mr_batch_divide(struct mr_batch *batch, const struct mr_config *cfg, uint32
             job->reports = batch->reports;
             job->report_count = batch->report_count;
         }
-        for (size_t r = 0; r < batch->rel_count; r++)
-            if (batch->rels[r]->fold != NULL && batch->rels[r]->tbl != NULL)
-                fill_table(batch, job, cfg, batch->rels[r]);
+        fill_tables(batch, job, cfg);
         fill_moves(batch, job);
     }
 }

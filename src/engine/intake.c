@@ -44,6 +44,7 @@ void mr_intake_free(struct mr_intake *in)
     mr_xfree(in->judged);
     mr_xfree(in->changes);
     mr_xfree(in->rel_of);
+    mr_xfree(in->element_rels);
     *in = (struct mr_intake){0};
 }
 
@@ -318,17 +319,65 @@ static void add_dead_row(struct verdicts *v, struct mr_rel *rel, const struct mr
     rel->rows_dead++;
 }
 
+/* May a partial update begin the table of an array? With its first element, and what follows it: of others nobody could tell whether they are elements
+ * of an array or members of a document. */
+static bool may_begin(struct mr_rel *rel, const struct mr_element *el, uint64_t find_seq)
+{
+    if (!el->is_guess || el->is_inner || (rel != NULL && mr_tracker_count(rel->tk) > 0))
+        return true;
+    return el->pos[el->depth - 1] == 0 || (rel != NULL && rel->begun_seq == find_seq);
+}
+
+/* The tables of the change's elements. An array that has none yet and is empty needs none; NULL for elements which cannot be placed. */
+static enum mr_status find_children(struct mr_intake *in, struct mr_rel *rel, struct mr_change *ev, struct mr_arena *ar,
+                                    struct mr_rel ***out, struct mr_error *err)
+{
+    const struct mr_element *last = NULL;
+    in->find_seq++;
+    mr_rowbuild_settle_guesses(rel, ev, ar);
+    struct mr_rel **rels = *out = mr_arena_zalloc(ar, (ev->elements.count + 1) * sizeof(struct mr_rel *));
+    for (size_t i = 0; i < ev->elements.count; i++) {
+        const struct mr_element *el = &ev->elements.items[i];
+        bool is_row = el->kind == MR_ELEMENT_ROW || el->kind == MR_ELEMENT_PART;
+        bool is_same = last != NULL && last->array.ptr == el->array.ptr && last->array.len == el->array.len;
+        last = el;
+        rels[i] = is_same && rels[i - 1] != NULL ? rels[i - 1] : mr_rel_find_child(rel, el->array);
+        if (is_row && !may_begin(rels[i], el, in->find_seq)) {
+            rels[i] = NULL;
+            continue;
+        }
+        if (rels[i] == NULL && (is_row || (el->kind == MR_ELEMENT_LENGTH && el->length > 0)))
+            MR_TRY(mr_relations_child(in->rels, in->control, rel, el->array, &rels[i], err));
+        if (is_row)
+            rels[i]->begun_seq = in->find_seq;
+    }
+    return MR_OK;
+}
+
+/* Rows of the table depend on one another. */
+static bool is_tied(const struct mr_rel *rel)
+{
+    bool tied = rel->has_other_unique || rel->has_foreign_keys;
+    for (size_t i = 0; i < rel->child_count && !tied; i++)
+        tied = rel->children[i]->has_other_unique || rel->children[i]->has_foreign_keys;
+    return tied;
+}
+
 /* The relation of every change, before anything is folded: this may have to wait for the target, and then the record is taken in from its
  * beginning. Rows of a table with further unique keys or foreign keys depend on one another: with several lanes they need one transaction. */
-static enum mr_status find_relations(struct mr_intake *in, const struct mr_record *rec, bool *barrier, struct mr_error *err)
+static enum mr_status find_relations(struct mr_intake *in, const struct mr_record *rec, struct mr_arena *ar, bool *barrier,
+                                     struct mr_error *err)
 {
+    in->element_rels = mr_xgrow(in->element_rels, &in->element_cap, in->change_count + 1, sizeof(struct mr_rel **));
     in->rel_of = mr_xgrow(in->rel_of, &in->rel_cap, in->change_count + 1, sizeof *in->rel_of);
     for (size_t i = 0; i < in->change_count; i++) {
         if (in->changes[i]->op == MR_OP_CONTROL)
             continue;
         MR_TRY(mr_relations_get(in->rels, in->control, &in->changes[i]->relation, rec, &in->rel_of[i], err));
-        const struct mr_rel *rel = in->rel_of[i];
-        *barrier = *barrier || (in->lanes > 1 && (rel->has_other_unique || rel->has_foreign_keys));
+        in->element_rels[i] = NULL;
+        if (in->changes[i]->has_elements)
+            MR_TRY(find_children(in, in->rel_of[i], in->changes[i], ar, &in->element_rels[i], err));
+        *barrier = *barrier || (in->lanes > 1 && (is_tied(in->rel_of[i]) || mr_rowbuild_changes_key(in->rel_of[i], in->changes[i])));
     }
     return MR_OK;
 }
@@ -354,7 +403,7 @@ static enum mr_status take_changes(struct mr_intake *in, struct mr_batch *batch,
         struct mr_rel *rel = in->rel_of[i];
         batch->changes++;
         rel->rows_seen++;
-        switch (mr_rowbuild(in, batch, rel, ev, index, part, err)) {
+        switch (mr_rowbuild(in, batch, rel, in->element_rels[i], ev, index, part, err)) {
         case MR_ROW_TAKEN:
             break;
         case MR_ROW_SPLIT:
@@ -399,7 +448,8 @@ enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, ui
         status = MR_OK;
     } else if (status == MR_OK) {
         *barrier = needs_barrier(in);
-        status = find_relations(in, rec, barrier, err);
+        status = find_relations(in, rec, batch->ar, barrier, err);
+        in->is_one_job = *barrier || batch->barrier || part->lanes == 1;
         if (status == MR_OK)
             status = take_changes(in, batch, index, part, &v, split, err);
     }

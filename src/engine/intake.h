@@ -29,7 +29,11 @@ struct mr_intake {
     struct mr_change **changes;  /* of the record being taken in */
     size_t change_count, change_cap;
     struct mr_rel **rel_of;      /* of each change */
-    size_t rel_cap;
+    struct mr_rel ***element_rels; /* of each change: the table of each of its elements; in the batch's arena */
+    size_t rel_cap, element_cap;
+    bool is_one_job;    /* one transaction will hold all lanes of the record being taken in */
+    uint64_t find_seq;           /* which change's tables of arrays are being looked for */
+    uint64_t build_seq;          /* which change is being built */
 };
 
 void mr_intake_init(struct mr_intake *in, const struct mr_config *cfg);

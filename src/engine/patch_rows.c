@@ -104,12 +104,14 @@ static enum mr_status fill_piece(struct work *w, size_t from, size_t *end)
 {
     const struct mr_table_batch *batch = w->batch;
 
+    bool has_moved = false; /* many rows, whose keys nobody has here */
     mr_arena_reset(w->ar);
     mr_map_clear(w->keys, NULL);
     for (*end = from; *end < batch->row_count && mr_arena_used(w->ar) < PIECE_BYTES; ++*end) {
         struct mr_row *row = &w->rows[*end - from];
         *row = batch->rows[*end];
-        bool repeats = is_repeated(w, row);
+        bool repeats = has_moved || is_repeated(w, row);
+        has_moved |= row->kind == MR_ROW_MOVE_ALL || row->kind == MR_ROW_DELETE_RANGE;
         if (!row->has_patch)
             continue;
         if ((w->truncate || repeats) && needs_read(batch->tbl, row))

@@ -255,6 +255,9 @@ done:
 static enum mr_status tell(struct plan *p, struct mr_error *err)
 {
     for (size_t i = 0; i < mr_relations_count(p->rels); i++) {
+        const struct mr_rel *rel = mr_relations_at(p->rels, i);
+        if (rel->root != NULL && mr_tracker_count(rel->tk) == 0)
+            continue; /* all its rows would be dead letters */
         struct mr_arena *ar = mr_arena_create(0);
         enum mr_status status = tell_rel(p, mr_relations_at(p->rels, i), ar, err);
         mr_arena_destroy(ar);

@@ -1,34 +1,10 @@
 /* Relations and their target tables: see relation.h. */
-#include "relation.h"
+#include "relation_parts.h"
 
 #include <millrace/base/log.h>
 #include <millrace/base/mem.h>
 
 #include "control.h"
-
-/* A tracked table as the control tables have it, until its relation is used. */
-struct stored {
-    struct mr_str target_schema, target_table;
-    struct mr_str *key_paths;
-    size_t key_count;
-    bool created_by_us;
-};
-
-struct mr_relations {
-    const struct mr_config *cfg;
-    const struct mr_sink_ops *sink_ops;
-    struct mr_str default_schema;
-    bool uses_db, uses_table, uses_topic;
-    struct mr_arena *ar;      /* names and stored rows; lives until reload or destroy */
-    struct mr_map *stored;    /* identity → struct stored */
-    struct mr_map *rels;      /* identity → struct mr_rel */
-    struct mr_map *names;     /* target schema → struct mr_names */
-    struct mr_refusals *refusals; /* outlive a reload */
-    struct mr_names *schemas; /* the names of the schemas themselves; the path is the wanted name */
-    struct mr_buf key;        /* scratch */
-    struct mr_buf last_key;   /* of the relation asked for last */
-    struct mr_rel *last;
-};
 
 static bool template_uses(const struct mr_relations *rels, const char *variable_z)
 {
@@ -71,9 +47,11 @@ struct mr_relations *mr_relations_create(const struct mr_config *cfg, const stru
     return rels;
 }
 
-static void destroy_rel(void *value)
+void mr_rel_destroy(void *value)
 {
     struct mr_rel *rel = value;
+    mr_map_destroy(rel->by_array, NULL);
+    mr_xfree(rel->children);
     mr_tracker_destroy(rel->tk);
     mr_table_unref(rel->tbl);
     mr_xfree(rel->known);
@@ -87,7 +65,7 @@ static void destroy_names(void *value)
 
 static void drop_stores(struct mr_relations *rels)
 {
-    mr_map_destroy(rels->rels, destroy_rel);
+    mr_map_destroy(rels->rels, mr_rel_destroy);
     mr_map_destroy(rels->stored, NULL);
     mr_map_destroy(rels->names, destroy_names);
     mr_names_destroy(rels->schemas);
@@ -123,7 +101,7 @@ static void keep_control_tables(const struct mr_relations *rels, struct mr_str s
     }
 }
 
-static struct mr_names *names_of(struct mr_relations *rels, struct mr_str schema)
+struct mr_names *mr_relations_names(struct mr_relations *rels, struct mr_str schema)
 {
     struct mr_names *names = mr_map_get(rels->names, schema);
     if (names == NULL) {
@@ -178,11 +156,17 @@ static struct mr_str expanded_path(const struct mr_target_name *name, struct mr_
     return out;
 }
 
+void mr_relations_stored_key(struct mr_buf *buf, const struct mr_rel *rel, struct mr_str expanded)
+{
+    identity(buf, rel->database, rel->table, rel->topic);
+    add_expanded(buf, expanded);
+}
+
 static enum mr_status on_stored(void *ctx, const struct mr_tracked_table *tbl, struct mr_error *err)
 {
     struct mr_relations *rels = ctx;
     (void)err;
-    struct stored *st = mr_arena_zalloc(rels->ar, sizeof *st);
+    struct mr_rel_stored *st = mr_arena_zalloc(rels->ar, sizeof *st);
     st->target_schema = mr_arena_copy(rels->ar, tbl->target_schema);
     st->target_table = mr_arena_copy(rels->ar, tbl->target_table);
     st->created_by_us = tbl->created_by_us;
@@ -193,7 +177,7 @@ static enum mr_status on_stored(void *ctx, const struct mr_tracked_table *tbl, s
     identity(&rels->key, tbl->database, tbl->table, tbl->topic);
     add_expanded(&rels->key, tbl->expanded);
     mr_map_put(rels->stored, mr_buf_str(&rels->key), st);
-    mr_names_take(names_of(rels, st->target_schema), mr_buf_str(&rels->key), st->target_table);
+    mr_names_take(mr_relations_names(rels, st->target_schema), mr_buf_str(&rels->key), st->target_table);
     return MR_OK;
 }
 
@@ -248,9 +232,8 @@ static void apply_refusals(struct mr_relations *rels, struct mr_rel *rel)
     }
 }
 
-/* Columns from the control tables, then what the catalog really has. */
-static enum mr_status restore(struct mr_relations *rels, struct mr_sink *sink, struct mr_rel *rel,
-                              const struct stored *st, struct mr_error *err)
+enum mr_status mr_rel_restore(struct mr_relations *rels, struct mr_sink *sink, struct mr_rel *rel,
+                              const struct mr_rel_stored *st, struct mr_error *err)
 {
     struct mr_arena *ar = mr_arena_create(0);
     struct mr_buf notes = MR_BUF_INIT(65536);
@@ -329,7 +312,7 @@ static enum mr_status make_rel(struct mr_relations *rels, struct mr_sink *sink,
     struct mr_buf key = MR_BUF_INIT(1u << 20);
     mr_buf_append_str(&key, mr_buf_str(&rels->key));
     add_expanded(&key, rel->expanded);
-    struct stored *st = mr_map_get(rels->stored, mr_buf_str(&key));
+    struct mr_rel_stored *st = mr_map_get(rels->stored, mr_buf_str(&key));
     if (st != NULL) {
         rel->target_schema = st->target_schema;
         rel->target_table = st->target_table;
@@ -337,7 +320,7 @@ static enum mr_status make_rel(struct mr_relations *rels, struct mr_sink *sink,
         bool substituted = false;
         rel->target_schema = schema_name(rels, name.schema);
         rel->target_table = mr_arena_copy(
-            rels->ar, mr_names_give(names_of(rels, rel->target_schema), mr_buf_str(&key), name.table, &substituted));
+            rels->ar, mr_names_give(mr_relations_names(rels, rel->target_schema), mr_buf_str(&key), name.table, &substituted));
         if (substituted)
             mr_log(MR_LOG_WARN, "the table's name is taken or cannot be used; it gets a substitute",
                    MR_KV_STR("wanted", name.table), MR_KV_STR("name", rel->target_table));
@@ -348,7 +331,11 @@ static enum mr_status make_rel(struct mr_relations *rels, struct mr_sink *sink,
     rel->tk = mr_tracker_create(rels->cfg, ops->dialect, names.database, names.table, rel->target_schema,
                                 rel->target_table);
     rel->set = mr_tracker_settings(rel->tk);
-    return restore(rels, sink, rel, st, err);
+    rel->settings_names = (struct mr_relation){mr_arena_copy(rels->ar, names.database), mr_arena_copy(rels->ar, names.table)};
+    MR_TRY(mr_rel_restore(rels, sink, rel, st, err));
+    if (rels->cfg->array_encoding != MR_ARRAY_TABLE)
+        return MR_OK;
+    return mr_rel_restore_children(rels, sink, rel, err);
 }
 
 /* The relation's identity: what of its names the templates use. Names that the event does not bring are the topic's parts, so that a tombstone
@@ -392,10 +379,12 @@ enum mr_status mr_relations_get(struct mr_relations *rels, struct mr_sink *sink,
         rel->topic = mr_arena_copy(rels->ar, ids.topic);
         enum mr_status status = make_rel(rels, sink, relation, rec, rel, err);
         if (status != MR_OK) {
-            destroy_rel(rel);
+            mr_rel_drop_children(rel);
+            mr_rel_destroy(rel);
             return status;
         }
         mr_map_put(rels->rels, mr_buf_str(&rels->key), rel);
+        mr_rel_adopt_children(rels, rel);
     }
     rels->last = rel;
     mr_buf_clear(&rels->last_key);

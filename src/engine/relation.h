@@ -5,6 +5,7 @@
 #define MILLRACE_ENGINE_RELATION_H
 
 #include <millrace/base/map.h>
+#include <millrace/model/change.h>
 #include <millrace/schema/tracker.h>
 #include <millrace/sink.h>
 
@@ -31,6 +32,21 @@ struct mr_rel {
     const struct mr_refusal *refused;      /* what it has refused of this table */
     struct mr_place shape_place;           /* the event that last changed the shape (strings in the tracker or literal) */
     uint32_t new_pause, new_pause_next;    /* batches in which rows said to be new are not taken for it: some have not been */
+    struct mr_relation settings_names;     /* under which it is looked up in the configuration */
+    /* a table of an array's elements */
+    struct mr_rel *root;                   /* the relation whose documents have the array; NULL: this is none */
+    struct mr_str array;                   /* the array's path (model/change.h) */
+    uint32_t depth;                        /* arrays in it */
+    uint32_t child_index;                  /* among the root's children */
+    uint64_t build_seq;                    /* of the change that uses it now (rowchild.c) */
+    void *build;
+    uint64_t begun_seq;      /* last change that has brought elements of it (intake.c) */
+    uint64_t mention_seq;                  /* the change tells of an array of it that lies in no whole element, */
+    uint32_t mention_set;                  /* last under this number, + 1 */
+    /* of a root: its tables of elements, at all depths, in the order in which they have come */
+    struct mr_rel **children;
+    size_t child_count, child_cap;
+    struct mr_map *by_array;
     /* in the batch being filled */
     uint64_t batch_seq;                    /* which batch `fold` belongs to */
     struct mr_fold *fold;
@@ -54,6 +70,18 @@ void mr_rel_remember_types(struct mr_rel *rel);
 enum mr_status mr_relations_get(struct mr_relations *rels, struct mr_sink *sink,
                                 const struct mr_relation *relation, const struct mr_record *rec,
                                 struct mr_rel **out, struct mr_error *err) MR_MUST_CHECK;
+/* The table for the elements of an array in the documents of `root`, made if need be, and of those around it. DATA no_table where there are too
+ * many. */
+enum mr_status mr_relations_child(struct mr_relations *rels, struct mr_sink *sink, struct mr_rel *root, struct mr_str array,
+                                  struct mr_rel **out, struct mr_error *err) MR_MUST_CHECK;
+/* That table if there is one, else NULL. */
+struct mr_rel *mr_rel_find_child(const struct mr_rel *root, struct mr_str array);
+/* Does `array` lie within elements of `outer`? */
+bool mr_array_is_within(struct mr_str array, struct mr_str outer);
+/* The step after the last mark; *outer gets what comes before it ("" for an array of the row itself). */
+struct mr_str mr_array_last_step(struct mr_str array, struct mr_str *outer);
+/* The step before the first mark. */
+struct mr_str mr_array_first_step(struct mr_str array);
 size_t mr_relations_count(const struct mr_relations *rels);
 struct mr_rel *mr_relations_at(const struct mr_relations *rels, size_t i);
 

@@ -111,6 +111,7 @@ static enum mr_replay_outcome check_kinds(const struct replay *r, struct mr_erro
             case MR_ROW_DELETE_MATCH:
                 return refuse(MR_REPLAY_FORCE, err, "deletes a row of", rel->source_name, "; --overwrite applies it");
             case MR_ROW_MOVE:
+            case MR_ROW_MOVE_ALL:
                 return refuse(MR_REPLAY_FORCE, err, "changes the key of a row of", rel->source_name, "; --overwrite applies it");
             case MR_ROW_UPDATE_MATCH:
                 return refuse(MR_REPLAY_FORCE, err, "changes a row of", rel->source_name,
@@ -118,6 +119,8 @@ static enum mr_replay_outcome check_kinds(const struct replay *r, struct mr_erro
             case MR_ROW_UPSERT:
             case MR_ROW_APPEND:
             case MR_ROW_INSERT_ONLY:
+            case MR_ROW_FILL:
+            case MR_ROW_DELETE_RANGE: /* left out: where the row's key is absent there are no elements either */
                 break;
             }
         }
@@ -207,6 +210,8 @@ static enum mr_status look_first(struct replay *r, enum mr_replay_outcome *outco
         any = any || needs_ddl(r->batch->rels[i]);
     for (size_t i = 0; any && !r->request->overwrite && i < r->batch->rel_count; i++) {
         const struct mr_rel *rel = r->batch->rels[i];
+        if (rel->root != NULL)
+            continue; /* elements go with their row */
         for (size_t k = 0; rel->exists && k < rel->fold->count; k++) {
             bool is_there = false;
             if (rel->fold->entries[k].kind != MR_ROW_UPSERT)
@@ -245,6 +250,8 @@ static enum mr_status apply_tables(struct replay *r, struct mr_job *job, enum mr
 {
     for (size_t i = 0; i < job->table_count; i++) {
         struct mr_table_batch *tb = &job->tables[i].rows;
+        if (!r->request->overwrite && tb->row_count > 0 && (tb->rows[0].kind == MR_ROW_DELETE_RANGE || tb->rows[0].kind == MR_ROW_FILL))
+            continue;
         for (size_t k = 0; k < tb->row_count && !r->request->overwrite; k++)
             if (tb->rows[k].kind == MR_ROW_UPSERT)
                 tb->rows[k].kind = MR_ROW_INSERT_ONLY;

@@ -18,13 +18,18 @@ enum mr_row_outcome {
     MR_ROW_STOPPED, /* policy fail, or a bug: status and err are set */
 };
 
-/* Take one change of a record into the batch. `lane_zero`: the change is for lanes that have not passed the record's position yet; lanes that
+/* Take one change of a record into the batch. `element_rels`: the table of each of its elements. `lane_zero`: the change is for lanes that have not passed the record's position yet; lanes that
  * have are skipped. */
 enum mr_row_outcome mr_rowbuild(struct mr_intake *in, struct mr_batch *batch, struct mr_rel *rel,
-                                const struct mr_change *ev, uint32_t origin, const struct mr_part_state *part,
-                                struct mr_error *err);
+                                struct mr_rel *const *element_rels, const struct mr_change *ev, uint32_t origin,
+                                const struct mr_part_state *part, struct mr_error *err);
+
+/* Positions of a partial update that are names of members, as far as what is known of the table tells (rowguess.c). */
+void mr_rowbuild_settle_guesses(const struct mr_rel *rel, struct mr_change *ev, struct mr_arena *ar);
 
 /* Would the change need a barrier when there are several lanes? */
 bool mr_rowbuild_is_barrier(const struct mr_change *ev);
+/* The same of one whose key the producer does not name, but the settings do: the before image has another. */
+bool mr_rowbuild_changes_key(const struct mr_rel *rel, const struct mr_change *ev);
 
 #endif

@@ -8,8 +8,5 @@
 /* Append the form of `name` that is equal exactly for names the dialect cannot tell apart. */
 void mr_name_fold(const struct mr_dialect *dialect, struct mr_str name, struct mr_buf *out);
 bool mr_name_same(const struct mr_dialect *dialect, struct mr_str a, struct mr_str b);
-/* Index of the catalog's column of that name: byte for byte first, else folded; -1 if there is none. */
-int mr_catalog_find(const struct mr_dialect *dialect, const struct mr_catalog_table *now,
-                    struct mr_str name);
 
 #endif

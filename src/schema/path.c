@@ -8,6 +8,8 @@
 
 struct mr_str mr_path_column_name(struct mr_str path, struct mr_str delimiter, struct mr_arena *ar)
 {
+    if (mr_str_starts(path, MR_STR(MR_ROOT_KEY_MARK))) /* named as in the root's own table */
+        path = mr_str_of(path.ptr + 2, path.len - 2);
     if (mr_str_find(path, '.') < 0 && mr_str_find(path, '\\') < 0)
         return path;
 
@@ -48,6 +50,8 @@ static size_t segment_len(struct mr_str path)
 
 struct mr_str mr_path_adjusted_name(struct mr_str path, struct mr_str delimiter, enum mr_name_mode mode, struct mr_arena *ar)
 {
+    if (mr_str_starts(path, MR_STR(MR_ROOT_KEY_MARK)))
+        path = mr_str_of(path.ptr + 2, path.len - 2);
     if (mode == MR_NAMES_NONE || is_own(path))
         return mr_path_column_name(path, delimiter, ar);
 

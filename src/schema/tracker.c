@@ -89,6 +89,8 @@ void mr_tracker_destroy(struct mr_tracker *tk)
     mr_map_destroy(tk->catalog, NULL);
     mr_map_destroy(tk->by_path, NULL);
     mr_names_destroy(tk->names);
+    mr_tk_drop(tk->root_database);
+    mr_tk_drop(tk->root_table);
     mr_tk_drop(tk->label);
     mr_tk_drop(tk->target_table);
     mr_tk_drop(tk->target_schema);
@@ -100,6 +102,14 @@ void mr_tracker_destroy(struct mr_tracker *tk)
 const struct mr_table_settings *mr_tracker_settings(const struct mr_tracker *tk)
 {
     return &tk->settings;
+}
+
+void mr_tracker_set_root(struct mr_tracker *tk, struct mr_str database, struct mr_str table, enum mr_policy policy)
+{
+    tk->root_database = mr_tk_keep(database);
+    tk->root_table = mr_tk_keep(table);
+    if (!tk->settings.policy_is_set)
+        tk->settings.policy = policy;
 }
 
 /* Topics are few: each is kept once. */
@@ -167,7 +177,11 @@ static void read_settings(const struct mr_tracker *tk, struct mr_tk_column *col,
 {
     enum mr_policy policy = MR_POLICY_UNSET;
 
-    mr_config_column(tk->cfg, tk->database, tk->table, col->pub.path, type, &policy);
+    struct mr_str mark = MR_STR(MR_ROOT_KEY_MARK), path = col->pub.path;
+    if (mr_str_starts(path, mark))
+        mr_config_column(tk->cfg, tk->root_database, tk->root_table, mr_str_of(path.ptr + mark.len, path.len - mark.len), type, &policy);
+    else
+        mr_config_column(tk->cfg, tk->database, tk->table, path, type, &policy);
     col->pub.policy = policy != MR_POLICY_UNSET ? policy : tk->settings.policy;
 }
 

@@ -61,6 +61,7 @@ struct mr_tracker {
     const struct mr_dialect *dialect;
     struct mr_table_settings settings;
     struct mr_str database, table, target_schema, target_table; /* owned */
+    struct mr_str root_database, root_table;                     /* owned: see mr_tracker_set_root; empty: none */
     struct mr_str label;                                        /* owned: "db.table", for settings and messages */
 
     struct mr_tk_column **columns; /* each by itself, so that pointers stay */

@@ -228,6 +228,36 @@ def test_new_schema_of_keys_is_told_once():
     case.close()
 
 
+def test_key_whose_members_nobody_declares_does_not_change_the_tables_key():
+    case = Case()
+    keys = ['{"id": 1}', '{"id": 2, "more": 1}', '{"more": 3}', '{"id": 4}', "5"]
+    for values in (['{"a": 1}'] * 5, ["null"] * 5):  # rows, then deletes, by a new run
+        with open(case.path, "w", encoding="utf-8") as f:
+            for offset, (key, value) in enumerate(zip(keys, values)):
+                f.write(json.dumps({"topic": "t", "partition": 0, "offset": offset, "key": key, "value": None if value == "null" else value}) + "\n")
+        millrace("backfill", case.path, *case.target.args(), "--set", "format={key: json, value: json}")
+    check(case.dead() == ["key_schema_changed"] * 6 and not case.ids(), f"{case.ids()} {case.dead()}")
+    with open(case.path, "w", encoding="utf-8") as f:
+        f.write("".join(json.dumps({"topic": "t", "partition": 0, "offset": 9 + i, "key": k, "value": '{"a": 1}'}) + "\n" for i, k in enumerate(keys)))
+    millrace("backfill", case.path, *case.target.args(), "--set", "format={key: json, value: json}", "--set", "key.columns=id BIGINT")
+    check(case.ids() == [1, 2, 4, 5] and case.dead()[6:] == ["bad_value"], f"declared: {case.ids()} {case.dead()}")
+    case.close()
+
+
+def test_key_whose_schema_has_another_column_replaces_the_tables_key():
+    case = Case()
+    fields = [{"name": "id", "type": "long"}, {"name": "more", "type": ["null", "long"]}]
+    keys = {"1": {"schema": {"type": "record", "name": "K", "fields": fields[:1]}}, "2": {"schema": {"type": "record", "name": "K", "fields": fields}}}
+    with open(case.path, "w", encoding="utf-8") as f:
+        for offset, key in enumerate([b"\0\0\0\0\2\x02\x02\x02", b"\0\0\0\0\2\x02\x02\x04"]):
+            f.write(json.dumps({"topic": "t", "partition": 0, "offset": offset, "key_base64": base64.b64encode(key).decode(), "value": '{"a": 1}'}) + "\n")
+    with Registry(schemas=keys) as registry:
+        args = ["--set", f"registry.url={registry.url}", "--set", "format={key: avro, value: json}"]
+        millrace("backfill", case.path, *case.target.args(), *args)
+        check(case.ids() == [1, 1] and not case.dead(), f"{case.ids()} {case.dead()}")
+    case.close()
+
+
 # A serialized Protobuf schema, piece by piece.
 def varint(n):
     out = bytearray()

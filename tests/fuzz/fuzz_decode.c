@@ -35,6 +35,17 @@ static void look_at(const struct mr_fields *fields, struct mr_buf *out)
     }
 }
 
+static void look_at_element(const struct mr_element *el, struct mr_buf *out)
+{
+    bool has_own = el->kind == MR_ELEMENT_ROW || el->kind == MR_ELEMENT_PART;
+    require(el->depth >= 1 && el->depth <= MR_ARRAY_MAX_DEPTH && el->array.len > 0);
+    for (uint32_t i = 0; i + !has_own < el->depth; i++)
+        mr_buf_printf(out, "%u", el->pos[i]);
+    mr_buf_append_str(out, el->array);
+    look_at(&el->fields, out);
+    look_at(&el->removed, out);
+}
+
 static enum mr_status emit(void *ctx, const struct mr_change *ev, struct mr_error *err)
 {
     struct seen *seen = ctx;
@@ -47,6 +58,8 @@ static enum mr_status emit(void *ctx, const struct mr_change *ev, struct mr_erro
     look_at(&ev->old_key, &out);
     look_at(&ev->meta, &out);
     look_at(&ev->removed, &out);
+    for (size_t i = 0; i < ev->elements.count; i++)
+        look_at_element(&ev->elements.items[i], &out);
     mr_buf_append_str(&out, ev->statement_db);
     mr_buf_append_str(&out, ev->new_relation.database);
     mr_buf_append_str(&out, ev->new_relation.table);
@@ -126,6 +139,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
         .column_count = mode & 6 ? 1 : 0,
         .flatten_struct = (mode & 1) == 0,
         .flatten_delimiter = underscore,
+        .array_encoding = (mode & 3) == 2 ? MR_ARRAY_TABLE : MR_ARRAY_JSON,
         .add_fields = mode & 2 ? some_fields : no_fields,
         .add_fields_prefix = prefix,
         .add_headers = mode & 4 ? some_fields : no_fields,

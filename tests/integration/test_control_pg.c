@@ -110,7 +110,8 @@ static void *claim_in_thread(void *ctx)
 static void wait_until_blocked(void)
 {
     for (int i = 0; i < 500; i++) {
-        PGresult *res = PQexec(raw, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
+        PGresult *res = PQexec(raw, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
+                                  "datname = current_database()");
         bool is_blocked = strcmp(PQgetvalue(res, 0, 0), "0") != 0;
         PQclear(res);
         if (is_blocked)

@@ -5,6 +5,8 @@
 #include <millrace/base/decimal.h>
 #include <millrace/base/time.h>
 
+#include "sink/mysql/my.h"
+
 #include "my_helper.h"
 
 #define DECIMAL_KEPT ((struct mr_type){.kind = MR_T_DECIMAL, .open = true, .origin = MR_TYPED})
@@ -172,6 +174,48 @@ static void test_constraints_refuse_the_row(void **state)
 }
 
 /* ---- Rows ---- */
+
+static void test_a_range_deletes_the_rows_between(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"pos", MR_TYPE(MR_T_INT64), true}, {"v", MR_TYPE(MR_T_TEXT)});
+    create(tbl);
+    for (int bulk = 0; bulk < 2; bulk++) {
+        cfg.bulk_rows = bulk ? 1 : 1000;
+        sql("DELETE FROM s.t");
+        struct rows *rows = rows_of(tbl);
+        for (int id = 1; id <= 2; id++)
+            for (int pos = 0; pos < 5; pos++)
+                ROW(rows, MR_ROW_UPSERT, INT(id), INT(pos), TEXT("x"));
+        apply(rows);
+        rows = rows_of(tbl);
+        add_match(rows, MR_ROW_DELETE_RANGE, CELLS(INT(1), INT(1), ABSENT), CELLS(ABSENT, INT(3), ABSENT));
+        add_match(rows, MR_ROW_DELETE_RANGE, CELLS(INT(2), INT(3), ABSENT), CELLS(ABSENT, INT(INT32_MAX), ABSENT));
+        add_match(rows, MR_ROW_DELETE_RANGE, CELLS(INT(9), INT(0), ABSENT), CELLS(ABSENT, INT(9), ABSENT));
+        apply(rows);
+        assert_string_equal(rows_text("SELECT id, GROUP_CONCAT(pos ORDER BY pos) FROM s.t GROUP BY id ORDER BY id"), "1|0,3,4\n2|0,1,2\n");
+    }
+}
+
+static void test_all_rows_of_a_part_of_the_key_are_moved(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"pos", MR_TYPE(MR_T_INT64), true}, {"v", MR_TYPE(MR_T_TEXT)});
+    create(tbl);
+    struct rows *rows = rows_of(tbl);
+    for (int pos = 0; pos < 3; pos++) {
+        ROW(rows, MR_ROW_UPSERT, INT(1), INT(pos), TEXT("x1"));
+        ROW(rows, MR_ROW_UPSERT, INT(2), INT(pos), TEXT("x2"));
+    }
+    apply(rows);
+    rows = rows_of(tbl);
+    add_match(rows, MR_ROW_MOVE_ALL, CELLS(INT(3), ABSENT, ABSENT), CELLS(INT(1), ABSENT, ABSENT));
+    ROW(rows, MR_ROW_UPSERT, INT(3), INT(1), TEXT("new"));
+    rows->batch.ordered = true;
+    apply(rows);
+    assert_string_equal(rows_text("SELECT id, GROUP_CONCAT(CONCAT(pos, v) ORDER BY pos) FROM s.t GROUP BY id ORDER BY id"),
+                        "2|0x2,1x2,2x2\n3|0x1,1new,2x1\n");
+}
 
 static void test_upserts_and_deletes(void **state)
 {
@@ -575,8 +619,7 @@ static void test_a_connection_that_the_server_ended_is_not_alive(void **state)
 {
     (void)state;
     assert_true(sink->ops->is_alive(sink));
-    const char *id = mr_arena_strndup(ar, rows_text("SELECT MAX(ID) FROM information_schema.PROCESSLIST"), 20);
-    sql(text_of("KILL %d", atoi(id)));
+    sql(text_of("KILL %lu", mr_my_of(sink)->thread_id));
     for (int i = 0; i < 100 && sink->ops->is_alive(sink); i++)
         mr_sleep_ms(20);
     assert_false(sink->ops->is_alive(sink));
@@ -757,6 +800,8 @@ int main(void)
         TEST(test_a_value_that_is_too_long_asks_for_a_new_plan),
         TEST(test_constraints_refuse_the_row),
         TEST(test_upserts_and_deletes),
+        TEST(test_a_range_deletes_the_rows_between),
+        TEST(test_all_rows_of_a_part_of_the_key_are_moved),
         TEST(test_cells_of_a_row_are_read_and_locked),
         TEST(test_a_table_of_keys_alone_is_upserted),
         TEST(test_a_partial_update_does_not_need_what_it_keeps),

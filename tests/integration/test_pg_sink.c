@@ -200,6 +200,72 @@ static void test_partial_update_of_a_row_with_a_required_column(void **state)
     mr_table_unref(tbl);
 }
 
+static void add_range(struct rows *rows, int64_t id, int64_t from, int64_t end)
+{
+    struct mr_value *match = mr_arena_zalloc(ar, 3 * sizeof *match);
+    match[1] = INT(end);
+    ROW(rows, MR_ROW_DELETE_RANGE, INT(id), INT(from), ABSENT)->match = match;
+}
+
+static void test_a_range_deletes_the_rows_between(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", t_int, true}, {"pos", t_int, true}, {"v", t_text});
+    create(tbl);
+    sql("INSERT INTO s.t SELECT i, p, 'x' FROM generate_series(1, 2) i, generate_series(0, 4) p");
+    struct rows *rows = rows_of(tbl);
+    add_range(rows, 1, 1, 3);
+    add_range(rows, 2, 3, INT32_MAX);
+    add_range(rows, 9, 0, 9);
+    apply(rows);
+    assert_string_equal(rows_text("SELECT id, string_agg(pos::text, ',' ORDER BY pos) FROM s.t GROUP BY 1 ORDER BY 1"), "1|0,3,4\n2|0,1,2\n");
+    mr_table_unref(tbl);
+}
+
+static void test_all_rows_of_a_part_of_the_key_are_moved(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", t_int, true}, {"pos", t_int, true}, {"v", t_text});
+    create(tbl);
+    sql("INSERT INTO s.t SELECT i, p, 'x' || i FROM generate_series(1, 2) i, generate_series(0, 2) p");
+    struct rows *rows = rows_of(tbl);
+    struct mr_value *match = mr_arena_zalloc(ar, 3 * sizeof *match);
+    match[0] = INT(1);
+    ROW(rows, MR_ROW_MOVE_ALL, INT(3), ABSENT, ABSENT)->match = match;
+    ROW(rows, MR_ROW_UPSERT, INT(3), INT(1), TEXT("new"));
+    rows->batch.ordered = true;
+    apply(rows);
+    assert_string_equal(rows_text("SELECT id, string_agg(pos || v, ',' ORDER BY pos) FROM s.t GROUP BY 1 ORDER BY 1"),
+                        "2|0x2,1x2,2x2\n3|0x1,1new,2x1\n");
+    mr_table_unref(tbl);
+}
+
+/* By bytes: 1.5 is not 1.50, and types without an equality of their own do not matter. */
+static void test_rows_that_are_the_same_are_not_written_where_the_table_says_so(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, n numeric, v text, j json)");
+    struct mr_table *tbl = TABLE("t", {"id", t_int, true}, {"n", MR_TYPE_DECIMAL_OPEN}, {"v", t_text}, {"j", MR_TYPE(MR_T_JSON)});
+    tbl->skips_same = true;
+    for (int bulk = 0; bulk < 2; bulk++) {
+        cfg.bulk_rows = bulk ? 1 : 1000;
+        sql("TRUNCATE s.t; DROP TABLE IF EXISTS s.was");
+        for (int pass = 0; pass < 2; pass++) {
+            if (pass == 1)
+                sql("CREATE TABLE s.was AS SELECT id, ctid AS place FROM s.t");
+            struct rows *rows = rows_of(tbl);
+            ROW(rows, MR_ROW_UPSERT, INT(1), NUM("1.5"), TEXT("a"), JSON("[1]"));
+            ROW(rows, MR_ROW_UPSERT, INT(2), NUM(pass ? "1.50" : "1.5"), NIL, NIL);
+            ROW(rows, MR_ROW_UPSERT, INT(3), NIL, TEXT(pass ? "A" : "a"), NIL);
+            ROW(rows, MR_ROW_UPSERT, INT(4), NUM("1"), pass ? NIL : TEXT("b"), NIL);
+            ROW(rows, MR_ROW_UPSERT, INT(5), ABSENT, TEXT("b"), pass ? JSON("[1, 2]") : JSON("[1,2]"));
+            apply(rows);
+        }
+        assert_string_equal(rows_text("SELECT id FROM s.t AS t JOIN s.was USING (id) WHERE t.ctid <> place ORDER BY 1"), "2\n3\n4\n5\n");
+    }
+    mr_table_unref(tbl);
+}
+
 static void test_composite_keys_are_upserted_and_deleted(void **state)
 {
     (void)state;
@@ -731,6 +797,9 @@ int main(void)
         TEST(test_absent_cells_keep_what_is_there_and_are_null_in_new_rows),
         TEST(test_partial_update_of_a_row_with_a_required_column),
         TEST(test_composite_keys_are_upserted_and_deleted),
+        TEST(test_a_range_deletes_the_rows_between),
+        TEST(test_all_rows_of_a_part_of_the_key_are_moved),
+        TEST(test_rows_that_are_the_same_are_not_written_where_the_table_says_so),
         TEST(test_cells_of_a_row_are_read_and_locked),
         TEST(test_rows_of_key_columns_alone),
         TEST(test_rows_without_key_are_matched_null_safe_one_at_a_time),

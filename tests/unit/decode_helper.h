@@ -176,6 +176,24 @@ static inline void render_fields(const char *name, const struct mr_fields *field
     mr_buf_append_char(out, ')');
 }
 
+/* One line an element: its kind, its array, positions in brackets, the length, the fields. */
+static inline void render_elements(const struct mr_elements *els, struct mr_buf *out)
+{
+    static const char *const kinds[] = {"length", "row", "part", "cut", "keep"};
+    for (size_t i = 0; i < els->count; i++) {
+        const struct mr_element *el = &els->items[i];
+        bool has_own = el->kind == MR_ELEMENT_ROW || el->kind == MR_ELEMENT_PART;
+        mr_buf_printf(out, "\n %s %.*s", kinds[el->kind], MR_STR_FMT(el->array));
+        for (uint32_t p = 0; p < el->depth - !has_own; p++)
+            mr_buf_printf(out, p > 0 ? " %u" : " @%u", el->pos[p]);
+        if (el->kind == MR_ELEMENT_LENGTH || el->kind == MR_ELEMENT_CUT)
+            mr_buf_printf(out, " = %u", el->length);
+        render_fields("", &el->fields, out);
+        for (size_t r = 0; r < el->removed.count; r++)
+            mr_buf_printf(out, " without %.*s", MR_STR_FMT(el->removed.items[r].path));
+    }
+}
+
 static inline enum mr_status helper_emit(void *ctx, const struct mr_change *ev, struct mr_error *err)
 {
     static const char *const ops[] = {"upsert", "delete", "truncate", "control"};
@@ -215,6 +233,7 @@ static inline enum mr_status helper_emit(void *ctx, const struct mr_change *ev, 
         mr_buf_printf(out, " to %.*s.%.*s", MR_STR_FMT(ev->new_relation.database), MR_STR_FMT(ev->new_relation.table));
     if (ev->tx_id.len != 0)
         mr_buf_printf(out, " tx %.*s%s", MR_STR_FMT(ev->tx_id), ev->tx_last ? " last" : "");
+    render_elements(&ev->elements, out);
     return MR_OK;
 }
 

@@ -238,6 +238,40 @@ static void test_upserts_insert_and_update_and_deletes_delete(void **state)
     mr_table_unref(tbl);
 }
 
+/* Rows of the table of an array; both bounds of a range. */
+#define RANGE(id_, from_, to_)                                                                                                   \
+    ((struct mr_row){.kind = MR_ROW_DELETE_RANGE, .cells = CELLS(id_, from_, absent_value()), .match = CELLS(absent_value(), to_, absent_value())})
+
+static void test_a_range_deletes_the_rows_between(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", INT64, true}, {"pos", INT64, true}, {"v", TEXT, false});
+    create_table(sink, tbl);
+    for (int i = 0; i < 5; i++)
+        APPLY(sink, tbl, false, ROW(MR_ROW_UPSERT, int_value(1), int_value(i), text_value("x")),
+              ROW(MR_ROW_UPSERT, int_value(2), int_value(i), text_value("x")));
+    APPLY(sink, tbl, false, RANGE(int_value(1), int_value(1), int_value(3)), RANGE(int_value(2), int_value(3), int_value(INT32_MAX)),
+          RANGE(int_value(9), int_value(0), int_value(9)));
+    assert_query("SELECT id, group_concat(pos) FROM t GROUP BY id", "1|0,3,4\n2|0,1,2\n");
+    mr_table_unref(tbl);
+}
+
+static void test_rows_that_are_the_same_are_not_written_where_the_table_says_so(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", INT64, true}, {"n", OPEN, false}, {"v", TEXT, false});
+    tbl->skips_same = true;
+    create_table(sink, tbl);
+    by_hand("CREATE TABLE log (id INTEGER); CREATE TRIGGER u AFTER UPDATE ON t BEGIN INSERT INTO log VALUES (new.id); END");
+    for (int pass = 0; pass < 2; pass++)
+        APPLY(sink, tbl, false, ROW(MR_ROW_UPSERT, int_value(1), number_value("1.5"), text_value("a")),
+              ROW(MR_ROW_UPSERT, int_value(2), number_value(pass ? "2.5" : "1.5"), null_value()),
+              ROW(MR_ROW_UPSERT, int_value(3), null_value(), text_value(pass ? "A" : "a")),
+              ROW(MR_ROW_UPSERT, int_value(4), pass ? null_value() : number_value("1"), null_value()));
+    assert_query("SELECT id FROM log", "2\n3\n4\n");
+    mr_table_unref(tbl);
+}
+
 static void test_a_partial_update_keeps_the_other_columns_and_inserts_null(void **state)
 {
     (void)state;
@@ -329,6 +363,21 @@ static void test_a_moved_row_keeps_its_columns_and_replaces_what_is_in_its_way(v
     assert_table(sink, "", "t", "id|a|b\n1|10|one\n3|20|two\n");
     APPLY(sink, tbl, true, taken);
     assert_table(sink, "", "t", "id|a|b\n3|10|one\n");
+    mr_table_unref(tbl);
+}
+
+static void test_all_rows_of_a_part_of_the_key_are_moved(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", INT64, true}, {"pos", INT64, true}, {"v", TEXT, false});
+    create_table(sink, tbl);
+    for (int i = 0; i < 3; i++)
+        APPLY(sink, tbl, false, ROW(MR_ROW_UPSERT, int_value(1), int_value(i), text_value("one")),
+              ROW(MR_ROW_UPSERT, int_value(2), int_value(i), text_value("two")));
+    struct mr_row move = ROW(MR_ROW_MOVE_ALL, int_value(3), absent_value(), absent_value());
+    move.match = CELLS(int_value(1), absent_value(), absent_value());
+    APPLY(sink, tbl, true, move, ROW(MR_ROW_UPSERT, int_value(3), int_value(1), text_value("new")));
+    assert_query("SELECT id, group_concat(pos || v) FROM t GROUP BY id", "2|0two,1two,2two\n3|0one,1new,2one\n");
     mr_table_unref(tbl);
 }
 
@@ -796,11 +845,14 @@ int main(void)
         TEST(test_texts_that_look_like_numbers_stay_texts),
         TEST(test_a_hand_made_numeric_column_takes_only_what_it_can_hold),
         TEST(test_upserts_insert_and_update_and_deletes_delete),
+        TEST(test_a_range_deletes_the_rows_between),
+        TEST(test_rows_that_are_the_same_are_not_written_where_the_table_says_so),
         TEST(test_a_partial_update_keeps_the_other_columns_and_inserts_null),
         TEST(test_cells_of_a_row_are_read),
         TEST(test_a_null_in_the_key_is_refused),
         TEST(test_replay_reports_rows_that_were_there),
         TEST(test_a_moved_row_keeps_its_columns_and_replaces_what_is_in_its_way),
+        TEST(test_all_rows_of_a_part_of_the_key_are_moved),
         TEST(test_rows_without_a_key_change_one_matching_row),
         TEST(test_matching_works_where_columns_are_named_like_the_rowid),
         TEST(test_truncate_comes_before_the_rows),

@@ -59,6 +59,7 @@ enum mr_array_encoding {
     MR_ARRAY_JSON,     /* one JSON column */
     MR_ARRAY_ARRAY,    /* of one scalar type: the target's own array; else JSON */
     MR_ARRAY_DOCUMENT, /* a document with the members _0, _1, … */
+    MR_ARRAY_TABLE,    /* rows of a table of its own */
 };
 /* Debezium's options of the same names, as far as they show in values that come without a schema. */
 enum mr_decimal_mode { MR_DECIMAL_PRECISE, MR_DECIMAL_STRING, MR_DECIMAL_DOUBLE };
@@ -260,6 +261,7 @@ struct mr_table_settings {
     enum mr_delete_mode delete_mode;
     bool tombstones_remove; /* under SOFT */
     enum mr_policy policy;
+    bool policy_is_set;           /* by a rule of `tables` */
     enum mr_missing missing;
 };
 void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct mr_str table,

@@ -61,6 +61,39 @@ struct mr_relation {
     struct mr_str table;
 };
 
+/* ---- Elements of arrays, under array.encoding=table ---- */
+
+/* Between the steps of an array's path ("items", "items\\[tags"): each step is a path within the element of the array before. */
+#define MR_ARRAY_MARK "\\["
+#define MR_ARRAY_MAX_DEPTH 8 /* arrays that lie deeper stay JSON */
+
+enum mr_element_kind {
+    MR_ELEMENT_LENGTH, /* the array is all there is now: `length` elements, given by the ROWs that follow */
+    MR_ELEMENT_ROW,    /* the element is this; what its fields do not tell is NULL */
+    MR_ELEMENT_PART,   /* `fields` of the element have changed, `removed` are gone, the others stay */
+    MR_ELEMENT_CUT,    /* elements from `length` on are gone */
+    MR_ELEMENT_KEEP,   /* the array is there, and its elements are not known: they stay */
+};
+
+struct mr_element {
+    uint8_t kind;           /* enum mr_element_kind */
+    bool is_inner;          /* lies in an element that this change gives as a whole */
+    bool is_guess;          /* the positions may be names of members: see mr_change.elements */
+    uint32_t set;           /* inner elements belong to the elements of the same number that are not inner */
+    struct mr_str array;    /* its path; the same pointer for all elements of an array */
+    uint32_t depth;         /* arrays in the path */
+    const uint32_t *pos;    /* positions: of the elements around, and for ROW and PART (`depth` of them) the element's own */
+    uint32_t length;        /* LENGTH, CUT */
+    struct mr_fields fields, removed; /* paths are those within the element; a value that is no document is under MR_ELEMENT_VALUE */
+};
+/* Path of an element that is no document: spelt as no member can be (schema/tracker.h, MR_OWN_PATH). */
+#define MR_ELEMENT_VALUE "\\value"
+
+struct mr_elements {
+    const struct mr_element *items;
+    size_t count;
+};
+
 /* A partial update of what lies within a field. Which column holds the field, and how much of the path that column is, the engine finds out. */
 struct mr_part {
     struct mr_step step;      /* names from the top of the document on */
@@ -104,6 +137,7 @@ struct mr_change {
     enum mr_control control;      /* CONTROL only */
     struct mr_relation relation;
     bool has_key;                 /* the record has a key with at least one member */
+    bool is_key_observed;         /* which members the key has tells the key alone: it does not change the table's key */
     bool partial;                 /* UPSERT: columns not listed keep their value */
     bool is_new;                  /* UPSERT: the producer says that the row is new (c, r): a hint for bulk */
     bool is_tombstone;            /* DELETE: a null value, not a delete event */
@@ -120,6 +154,9 @@ struct mr_change {
     struct mr_fields removed;     /* UPSERT partial: paths that are gone: this column and all below it become NULL;
                                      only `path` counts. Goes before `after`: a document set as a whole has its path here
                                      and its members there */
+    bool has_elements;            /* arrays are tables: a row that is not partial tells of all arrays there are */
+    struct mr_elements elements;  /* An array's LENGTH comes before its ROWs, an array before those within it, arrays of one path in the order of
+                                     their positions. `is_guess`: in a path like items.2.price, 2 may be a member's name */
     struct mr_part_list parts;        /* UPSERT partial: to be applied in this order, after `removed` and `after` */
     struct mr_str key_text;       /* the record key as canonical JSON (schema wrapper removed), if asked for */
     struct mr_str statement;      /* CONTROL SCHEMA_CHANGE: the DDL text, whole; names in it that have no database belong to

@@ -35,6 +35,7 @@ struct mr_table {
     bool exists;               /* in the target's catalog */
     bool has_other_unique;     /* further unique indexes: rows are applied in source order */
     bool has_foreign_keys;     /* references or is referenced */
+    bool skips_same;           /* a row that is there already as it is to be is not written again */
     int refs;                  /* atomic; use ref/unref */
     struct mr_arena *ar;       /* owns everything above */
 };
@@ -59,6 +60,12 @@ enum mr_row_kind {
     MR_ROW_MOVE,         /* keyed: the row whose key is that of `match` gets the key of `cells`, and takes the place of a row that has it
                             already; none: nothing. Only key cells are set in both */
     MR_ROW_INSERT_ONLY,  /* keyed: insert; an existing row stays and is reported in `was_there` (replay) */
+    MR_ROW_DELETE_RANGE, /* keyed: rows whose key begins with the key cells that are set, but for the last of those: that column lies between its
+                            cell (inclusive) and its cell of `match` (exclusive). A batch with such rows holds no others */
+    MR_ROW_FILL,         /* keyed: rows that are null beside the key, for the numbers of the last key column between the last row before this one's
+                            and this one's, the others being equal; from 0 on if there is none */
+    MR_ROW_MOVE_ALL,     /* keyed: all rows whose key has the cells of `match` get those of `cells` in their place, which are of the same columns;
+                            nothing is in their way. Only key cells are set in both */
 };
 
 struct mr_row {
@@ -68,8 +75,9 @@ struct mr_row {
     bool was_there;              /* out, INSERT_ONLY: the key existed */
     const struct mr_value *cells; /* tbl->column_count, in column order, each coerced to the column's tag, NULL, or
                                      ABSENT (= keep) */
-    const struct mr_value *match; /* *_MATCH: the same shape; ABSENT = not compared */
+    const struct mr_value *match; /* *_MATCH: the same shape; ABSENT = not compared. DELETE_RANGE: the range's end */
     uint32_t origin;             /* index of the record in the batch, for the dead letter */
+    uint64_t unit;               /* the change that the row comes from; an array's rows and their parent's have one */
 };
 
 /* Rows for one table in one transaction. Unless `ordered`, keys are unique within the batch and rows may be applied

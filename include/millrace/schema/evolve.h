@@ -62,6 +62,9 @@ struct mr_ddl_step {
 
 struct mr_dialect;
 
+/* Index of the catalog's column of that name: byte for byte first, else as the target's identifiers fold; -1 if there is none. */
+int mr_catalog_find(const struct mr_dialect *dialect, const struct mr_catalog_table *now, struct mr_str name);
+
 /* The steps that make `now` hold what `want` says, in the order in which to run them. Steps are allocated in `ar`.
  * - A table that exists but has no primary key or unique index over exactly the wanted key columns: if Millrace made the table (`ours`),
  *   MR_DDL_REPLACE_KEY; else DATA-free refusal: MR_E_CONFIG with the ALTER to run as the hint.

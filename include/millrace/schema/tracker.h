@@ -22,6 +22,8 @@ struct mr_place {
  * the path of a column of Millrace's own (`_key`), and "base path" + MR_VARIANT_MARK + type for the columns of policy `variant`. */
 #define MR_OWN_PATH(literal) MR_STR("\\" literal)
 #define MR_VARIANT_MARK "\\\x1f"
+/* In front of the path of a root's key column, in the tables of its arrays. */
+#define MR_ROOT_KEY_MARK "\\^"
 
 /* One tracked column: the row of the control table `column_type`. Strings are owned by the tracker. */
 struct mr_tracked_column {
@@ -57,6 +59,10 @@ struct mr_tracker *mr_tracker_create(const struct mr_config *cfg, const struct m
                                      struct mr_str target_schema, struct mr_str target_table);
 void mr_tracker_destroy(struct mr_tracker *tk);
 const struct mr_table_settings *mr_tracker_settings(const struct mr_tracker *tk);
+
+/* The table hangs below another: it has that one's policy where no rule of its own gives one, and its key's columns are configured as they are there
+ * (`database`, `table`: its names in the configuration). Before any column. */
+void mr_tracker_set_root(struct mr_tracker *tk, struct mr_str database, struct mr_str table, enum mr_policy policy);
 
 /* A column from the control table, at start (before any row). */
 void mr_tracker_restore(struct mr_tracker *tk, const struct mr_tracked_column *col);

@@ -88,6 +88,12 @@ static enum mr_status apply_row(struct plan *pl, uint32_t row)
         return mr_my_run_row(&pl->run, MR_MY_DELETE_MATCH, row, NULL, pl->err);
     case MR_ROW_INSERT_ONLY:
         return insert_only(pl, row);
+    case MR_ROW_DELETE_RANGE:
+        return mr_my_run_row(&pl->run, MR_MY_DELETE_RANGE, row, NULL, pl->err);
+    case MR_ROW_FILL:
+        return mr_my_run_row(&pl->run, MR_MY_FILL, row, NULL, pl->err);
+    case MR_ROW_MOVE_ALL:
+        return mr_my_run_row(&pl->run, MR_MY_MOVE_ALL, row, NULL, pl->err);
     }
     return mr_fail(pl->err, MR_E_BUG, "a row of kind %d", (int)row_of(pl, row)->kind);
 }
@@ -226,6 +232,19 @@ static enum mr_status run_in_order(struct plan *pl)
     return MR_OK;
 }
 
+/* Ranges name keys of one, two, or more columns: each kind by itself. */
+static enum mr_status run_ranges(struct plan *pl)
+{
+    size_t count;
+    const uint32_t *rows = rows_of_kind(pl, MR_ROW_DELETE_RANGE, &count);
+    struct groups *groups = mr_arena_alloc(pl->ar, sizeof(*groups));
+
+    divide(pl, rows, count, groups);
+    for (size_t g = 0; g < groups->count; g++)
+        MR_TRY(run_group(pl, MR_MY_DELETE_RANGE, groups->rows[g], groups->sizes[g]));
+    return MR_OK;
+}
+
 /* ---- Order ---- */
 
 static bool has_repeated_keys(const struct plan *pl)
@@ -293,6 +312,8 @@ static enum mr_status apply_batch(struct plan *pl)
         MR_TRY(empty_table(pl));
     if (pl->run.batch->row_count == 0)
         return MR_OK;
+    if (row_of(pl, 0)->kind == MR_ROW_DELETE_RANGE)
+        return run_ranges(pl);
     return must_keep_order(pl) ? run_in_order(pl) : run_keyed(pl);
 }
 

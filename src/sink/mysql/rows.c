@@ -37,12 +37,12 @@ static void append_mask(struct mr_buf *key, const struct mr_value *cells, size_t
 static bool depends_on_cells(enum mr_my_stmt_kind kind)
 {
     return kind == MR_MY_UPSERT || kind == MR_MY_UPDATE || kind == MR_MY_UPDATE_MATCH || kind == MR_MY_VACATE ||
-           kind == MR_MY_READ;
+           kind == MR_MY_DELETE_RANGE || kind == MR_MY_MOVE_ALL || kind == MR_MY_READ;
 }
 
 static bool depends_on_match(enum mr_my_stmt_kind kind)
 {
-    return kind == MR_MY_UPDATE_MATCH || kind == MR_MY_DELETE_MATCH;
+    return kind == MR_MY_UPDATE_MATCH || kind == MR_MY_DELETE_MATCH || kind == MR_MY_MOVE_ALL;
 }
 
 static enum mr_status prepare(struct mr_my_run *run, const struct mr_my_spec *spec, struct mr_my_row_stmt *st, struct mr_error *err)

@@ -156,6 +156,83 @@ static void build_delete(struct builder *b)
     put(b, ")");
 }
 
+static void build_delete_range(struct builder *b)
+{
+    size_t last = 0;
+
+    for (size_t k = 0; k < b->shape->key_count; k++)
+        if (is_set(b, b->shape->key[k]))
+            last = k;
+    put(b, "DELETE FROM ");
+    put_target(b);
+    put(b, " WHERE ");
+    for (size_t k = 0; k <= last; k++) {
+        put_ident(b, b->shape->key[k]);
+        put(b, k < last ? " = " : " >= ");
+        put_param(b, b->shape->key[k], false);
+        put(b, " AND ");
+    }
+    put_ident(b, b->shape->key[last]);
+    put(b, " < ");
+    put_param(b, b->shape->key[last], true);
+}
+
+/* The connection lets recursion go as far as it has to (conn.c). */
+static void build_fill(struct builder *b)
+{
+    size_t last = b->shape->key[b->shape->key_count - 1];
+
+    put(b, "INSERT INTO ");
+    put_target(b);
+    for (size_t i = 0; i < b->shape->column_count; i++) {
+        put(b, i ? ", " : " (");
+        put_ident(b, i);
+    }
+    put(b, ") WITH RECURSIVE places (place) AS (SELECT CAST(COALESCE(MAX(");
+    put_ident(b, last);
+    put(b, ") + 1, 0) AS SIGNED) FROM ");
+    put_target(b);
+    put(b, " WHERE ");
+    for (size_t k = 0; k < b->shape->key_count; k++) {
+        put(b, k ? " AND " : "");
+        put_ident(b, b->shape->key[k]);
+        put(b, b->shape->key[k] == last ? " < " : " = ");
+        put_param(b, b->shape->key[k], false);
+    }
+    put(b, " UNION ALL SELECT place + 1 FROM places WHERE place + 1 < ");
+    put_param(b, last, false);
+    put(b, ") SELECT ");
+    for (size_t i = 0; i < b->shape->column_count; i++) {
+        put(b, i ? ", " : "");
+        if (i == last)
+            put(b, "place");
+        else if (column(b, i)->is_key)
+            put_param(b, i, false);
+        else
+            put(b, "NULL");
+    }
+    put(b, " FROM places WHERE place < ");
+    put_param(b, last, false);
+}
+
+static void build_move_all(struct builder *b)
+{
+    bool is_first = true;
+
+    put_update(b, true);
+    for (size_t k = 0; k < b->shape->key_count; k++) {
+        size_t i = b->shape->key[k];
+        if (!mr_my_is_set(b->spec->match[i]))
+            continue;
+        put(b, is_first ? "" : " AND ");
+        put_ident(b, i);
+        put(b, " = ");
+        put_param(b, i, true);
+        is_first = false;
+    }
+    put(b, is_first ? "FALSE" : "");
+}
+
 static void build_look(struct builder *b)
 {
     bool is_first = true;
@@ -292,6 +369,15 @@ bool mr_my_statement(const struct mr_my_spec *spec, struct mr_buf *out, struct m
         put_target(&b);
         put(&b, " WHERE ");
         put_where_matched(&b);
+        break;
+    case MR_MY_FILL:
+        build_fill(&b);
+        break;
+    case MR_MY_MOVE_ALL:
+        build_move_all(&b);
+        break;
+    case MR_MY_DELETE_RANGE:
+        build_delete_range(&b);
         break;
     case MR_MY_VACATE:
         has_work = build_vacate(&b);

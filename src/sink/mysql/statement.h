@@ -13,6 +13,9 @@ enum mr_my_stmt_kind {
     MR_MY_READ,         /* by key, and lock it: the columns that are set beside the key */
     MR_MY_UPDATE_MATCH, /* one row equal to `match`, which gets `cells` */
     MR_MY_DELETE_MATCH,
+    MR_MY_FILL,         /* rows for the numbers of the last key column that are missing before this one */
+    MR_MY_MOVE_ALL,     /* all rows whose key has the cells of the match get the row's in their place */
+    MR_MY_DELETE_RANGE, /* by the key columns that are set; the last of them lies between the row's and the match's */
     MR_MY_VACATE,       /* give up the row's values of other unique indexes, see enum mr_my_vacate */
 };
 

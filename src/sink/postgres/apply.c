@@ -193,6 +193,12 @@ static enum mr_pg_stmt_kind statement_of(enum mr_row_kind kind)
         return MR_PG_DELETE_MATCH;
     case MR_ROW_INSERT_ONLY:
         return MR_PG_INSERT_ONLY;
+    case MR_ROW_DELETE_RANGE:
+        return MR_PG_DELETE_RANGE;
+    case MR_ROW_FILL:
+        return MR_PG_FILL;
+    case MR_ROW_MOVE_ALL:
+        return MR_PG_MOVE_ALL;
     }
     return MR_PG_UPSERT;
 }

@@ -108,7 +108,8 @@ static void make_key(struct mr_pg_pipe *pipe, enum mr_pg_stmt_kind kind, const s
 
     mr_buf_clear(&pipe->key);
     mr_buf_append_char(&pipe->key, (char)('A' + (int)kind));
-    if (kind == MR_PG_UPDATE_MATCH || kind == MR_PG_DELETE_MATCH || kind == MR_PG_MOVE || kind == MR_PG_MOVE_CLEAR)
+    if (kind == MR_PG_UPDATE_MATCH || kind == MR_PG_DELETE_MATCH || kind == MR_PG_MOVE || kind == MR_PG_MOVE_CLEAR ||
+        kind == MR_PG_MOVE_ALL)
         append_states(&pipe->key, row->match, count, true);
     if (kind != MR_PG_DELETE && kind != MR_PG_DELETE_MATCH)
         append_states(&pipe->key, row->cells, count, false);

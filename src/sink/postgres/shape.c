@@ -237,6 +237,7 @@ static struct mr_pg_shape *shape_new(const struct mr_table *tbl)
     shape->table_id = tbl->id;
     shape->version = tbl->version;
     shape->target = mr_arena_copy(shape->ar, mr_buf_str(&target));
+    shape->skips_same = tbl->skips_same;
     shape->relname = mr_arena_copy(shape->ar, tbl->name);
     shape->stage_name = mr_arena_printf(shape->ar, "mr_stage_%llu", (unsigned long long)tbl->id);
     shape->stage = mr_arena_printf(shape->ar, "pg_temp.%.*s", MR_STR_FMT(shape->stage_name));

@@ -49,6 +49,7 @@ struct mr_pg_shape {
     bool has_deferrable;           /* some constraint may speak only at commit */
     bool has_row_security;         /* its policies hold for us: no COPY into the table */
     bool any_casts;
+    bool skips_same;               /* as of the table */
     enum mr_pg_vacate vacate;
     bool vacate_compares_all;      /* a partial or computed index: any changed column counts */
 

@@ -116,6 +116,27 @@ static void put_values(struct builder *b)
     }
 }
 
+/* The row as a whole, by its bytes: 1.0 is not 1.00, and types without an operator of their own compare too. The function, since between two row
+ * constructors an operator would be taken apart. */
+static void put_unless_same(struct builder *b)
+{
+    const char *sides[] = {" WHERE pg_catalog.record_image_ne(ROW(", "), ROW("}, *alias[] = {"t.", "EXCLUDED."};
+
+    for (int side = 0; side < 2; side++) {
+        bool is_first = true;
+        put(b, sides[side]);
+        for (size_t i = 0; i < b->shape->column_count; i++) {
+            if (column(b, i)->is_key || !is_set(b, i))
+                continue;
+            put(b, is_first ? "" : ", ");
+            put(b, alias[side]);
+            mr_buf_append_str(b->out, column(b, i)->ident);
+            is_first = false;
+        }
+    }
+    put(b, "))");
+}
+
 static void put_conflict(struct builder *b, bool may_update)
 {
     bool is_first = true;
@@ -137,6 +158,8 @@ static void put_conflict(struct builder *b, bool may_update)
     }
     if (is_first)
         put(b, "NOTHING");
+    else if (b->shape->skips_same)
+        put_unless_same(b);
 }
 
 static bool sets_anything(const struct builder *b, bool keys_too)
@@ -232,6 +255,32 @@ static void build_delete(struct builder *b)
     put_key_equal(b);
 }
 
+/* The key columns that are set; the last of them lies between the row's and the match's. */
+static void build_delete_range(struct builder *b)
+{
+    size_t last = 0;
+
+    for (size_t k = 0; k < b->shape->key_count; k++)
+        if (is_set(b, b->shape->key[k]))
+            last = k;
+    put(b, "DELETE FROM ");
+    put_target(b);
+    put(b, " AS t WHERE ");
+    for (size_t k = 0; k <= last; k++) {
+        size_t i = b->shape->key[k];
+        put(b, k ? " AND " : "");
+        put_stored(b, "t.", i);
+        put(b, k < last ? " = " : " >= ");
+        put_param(b, i, false);
+        put_cast(b, i);
+    }
+    put(b, " AND ");
+    put_stored(b, "t.", b->shape->key[last]);
+    put(b, " < ");
+    put_param(b, b->shape->key[last], true);
+    put_cast(b, b->shape->key[last]);
+}
+
 static void build_insert(struct builder *b, bool only_new)
 {
     if (b->shape->column_count == 0) {
@@ -312,6 +361,61 @@ static void build_move(struct builder *b)
 {
     put_update(b, true);
     put_where_matched(b);
+}
+
+/* All columns: what the row leaves out is NULL in a new row, whatever default somebody has set. */
+static void build_fill(struct builder *b)
+{
+    size_t last = b->shape->key[b->shape->key_count - 1];
+
+    put_insert(b);
+    put(b, "SELECT ");
+    for (size_t i = 0; i < b->shape->column_count; i++) {
+        put(b, i ? ", " : "");
+        if (i == last)
+            put(b, "p.place");
+        else if (column(b, i)->is_key)
+            put_value(b, i);
+        else
+            put(b, "NULL");
+    }
+    put(b, " FROM generate_series(coalesce((SELECT max(m.");
+    mr_buf_append_str(b->out, column(b, last)->ident);
+    put(b, ") FROM ");
+    put_target(b);
+    put(b, " AS m WHERE ");
+    for (size_t k = 0; k < b->shape->key_count; k++) {
+        size_t i = b->shape->key[k];
+        put(b, k ? " AND " : "");
+        put_stored(b, "m.", i);
+        put(b, i == last ? " < " : " = ");
+        put_param(b, i, false);
+        put_cast(b, i);
+    }
+    put(b, ") + 1, 0)::bigint, ");
+    put_param(b, last, false);
+    put(b, "::bigint - 1) AS p (place)");
+}
+
+/* The columns of `match` are not null. */
+static void build_move_all(struct builder *b)
+{
+    bool is_first = true;
+
+    put_update(b, true);
+    put(b, " WHERE ");
+    for (size_t k = 0; k < b->shape->key_count; k++) {
+        size_t i = b->shape->key[k];
+        if (!mr_pg_is_set(b->spec->match[i]))
+            continue;
+        put(b, is_first ? "" : " AND ");
+        put_stored(b, "t.", i);
+        put(b, " = ");
+        put_param(b, i, true);
+        put_cast(b, i);
+        is_first = false;
+    }
+    put(b, is_first ? "false" : "");
 }
 
 static void build_move_clear(struct builder *b)
@@ -460,6 +564,15 @@ bool mr_pg_statement(const struct mr_pg_spec *spec, struct mr_buf *out, struct m
         break;
     case MR_PG_DELETE_MATCH:
         build_delete_match(&b);
+        break;
+    case MR_PG_FILL:
+        build_fill(&b);
+        break;
+    case MR_PG_MOVE_ALL:
+        build_move_all(&b);
+        break;
+    case MR_PG_DELETE_RANGE:
+        build_delete_range(&b);
         break;
     case MR_PG_READ:
         build_read(&b);

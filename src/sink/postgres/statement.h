@@ -15,6 +15,9 @@ enum mr_pg_stmt_kind {
     MR_PG_MOVE,       /* the row equal to `match` gets the key of `cells` */
     MR_PG_MOVE_CLEAR, /* before it: a row that has that key already goes, if there is one to take its place */
     MR_PG_DELETE_MATCH,
+    MR_PG_DELETE_RANGE,
+    MR_PG_FILL,       /* rows for the numbers of the last key column that are missing before this one */
+    MR_PG_MOVE_ALL,   /* all rows equal to `match` get the key cells of `cells` */
     MR_PG_READ,       /* the columns that are set beside the key; locks the row */
     MR_PG_VACATE,        /* give up the row's values of other unique indexes, see enum mr_pg_vacate */
 };

@@ -80,17 +80,41 @@ static enum mr_status insert_row(struct work *w, enum mr_sqlite_statement kind, 
     return step(w, stmt, err);
 }
 
-static enum mr_status delete_row(struct work *w, const struct mr_row *row, struct mr_error *err)
+/* A statement whose parameters are the key. */
+static enum mr_status run_by_key(struct work *w, enum mr_sqlite_statement kind, const struct mr_row *row, struct mr_error *err)
 {
     const struct mr_table *tbl = w->tbl;
     if (tbl->key_count == 0)
-        return mr_fail(err, MR_E_BUG, "a delete by key in %.*s, which has none", MR_STR_FMT(tbl->name));
+        return mr_fail(err, MR_E_BUG, "a change by key in %.*s, which has none", MR_STR_FMT(tbl->name));
     MR_TRY(check_key(tbl, row->cells, err));
     sqlite3_stmt *stmt = NULL;
-    MR_TRY(mr_sqlite_statement(w->s, tbl, MR_SQLITE_DELETE, NULL, NULL, &stmt, err));
+    MR_TRY(mr_sqlite_statement(w->s, tbl, kind, NULL, NULL, &stmt, err));
     for (size_t i = 0; i < tbl->key_count; i++) {
         uint32_t c = tbl->key_columns[i];
         MR_TRY(mr_sqlite_bind(w->s, stmt, (int)i + 1, &tbl->columns[c], w->s->stores[c], row->cells[c], err));
+    }
+    return step(w, stmt, err);
+}
+
+static enum mr_status delete_row(struct work *w, const struct mr_row *row, struct mr_error *err)
+{
+    return run_by_key(w, MR_SQLITE_DELETE, row, err);
+}
+
+static enum mr_status delete_range(struct work *w, const struct mr_row *row, struct mr_error *err)
+{
+    const struct mr_table *tbl = w->tbl;
+    sqlite3_stmt *stmt = NULL;
+    int index = 0;
+    mask_of(row->cells, tbl->column_count, w->mask);
+    MR_TRY(mr_sqlite_statement(w->s, tbl, MR_SQLITE_DELETE_RANGE, w->mask, NULL, &stmt, err));
+    for (size_t pass = 0; pass < 2; pass++) {
+        const struct mr_value *cells = pass ? row->match : row->cells;
+        for (size_t k = 0; k < tbl->key_count; k++) {
+            uint32_t c = tbl->key_columns[k];
+            if (cells[c].tag != MR_V_ABSENT)
+                MR_TRY(mr_sqlite_bind(w->s, stmt, ++index, &tbl->columns[c], w->s->stores[c], cells[c], err));
+        }
     }
     return step(w, stmt, err);
 }
@@ -112,6 +136,17 @@ static enum mr_status change_matching(struct work *w, enum mr_sqlite_statement k
     if (!is_update || row->kind == MR_ROW_MOVE || sqlite3_changes64(w->s->db) > 0)
         return MR_OK;
     return insert_row(w, MR_SQLITE_INSERT, row, err);
+}
+
+static enum mr_status move_all(struct work *w, const struct mr_row *row, struct mr_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    mask_of(row->cells, w->tbl->column_count, w->mask);
+    mask_of(row->match, w->tbl->column_count, w->match);
+    MR_TRY(mr_sqlite_statement(w->s, w->tbl, MR_SQLITE_MOVE_ALL, w->mask, w->match, &stmt, err));
+    MR_TRY(bind_row(w, stmt, row->cells, 0, err));
+    MR_TRY(bind_row(w, stmt, row->match, w->tbl->column_count, err));
+    return step(w, stmt, err);
 }
 
 /* Under a new key. Where there is a row with that key already, it makes room: a statement that fails changes nothing. */
@@ -142,10 +177,16 @@ static enum mr_status apply_row(struct work *w, struct mr_row *row, struct mr_er
         return delete_row(w, row, err);
     case MR_ROW_APPEND:
         return insert_row(w, MR_SQLITE_INSERT, row, err);
+    case MR_ROW_DELETE_RANGE:
+        return delete_range(w, row, err);
     case MR_ROW_UPDATE_MATCH:
         return change_matching(w, MR_SQLITE_UPDATE_ONE, row, err);
     case MR_ROW_MOVE:
         return move_row(w, row, err);
+    case MR_ROW_FILL:
+        return run_by_key(w, MR_SQLITE_FILL, row, err);
+    case MR_ROW_MOVE_ALL:
+        return move_all(w, row, err);
     case MR_ROW_DELETE_MATCH:
         return change_matching(w, MR_SQLITE_DELETE_ONE, row, err);
     case MR_ROW_INSERT_ONLY:

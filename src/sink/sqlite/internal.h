@@ -138,6 +138,9 @@ enum mr_sqlite_statement {
     MR_SQLITE_UPDATE_ONE,  /* cells of the mask, then the matched columns: both numbered by column (?i, ?n+i) */
     MR_SQLITE_DELETE_ONE,  /* matched columns, numbered ?n+i */
     MR_SQLITE_TRUNCATE,
+    MR_SQLITE_DELETE_RANGE, /* mask: the key columns that are set */
+    MR_SQLITE_FILL,        /* ?1 … ?k: the key */
+    MR_SQLITE_MOVE_ALL,    /* as UPDATE_ONE, all rows that match */
     MR_SQLITE_READ,        /* ?1 … ?k: the key; columns of the mask that are none of the key */
 };
 /* Which cells are there: bit i = column i. Bytes in `mask`, (column_count + 7) / 8 of them; NULL = all. */

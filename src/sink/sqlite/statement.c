@@ -48,6 +48,27 @@ static void append_insert(const struct mr_table *tbl, struct mr_buf *out)
     mr_buf_append_char(out, ')');
 }
 
+/* WHERE something of it changes: byte for byte, so neither a collation nor 1 = 1.0 makes two values one. */
+static void append_unless_same(const struct mr_table *tbl, const unsigned char *mask, struct mr_buf *out)
+{
+    const char *lead = " WHERE ";
+    for (size_t i = 0; i < tbl->column_count; i++) {
+        if (tbl->columns[i].is_key || !in_mask(mask, i))
+            continue;
+        for (int pass = 0; pass < 2; pass++) {
+            mr_buf_append_z(out, lead);
+            mr_buf_append_z(out, pass ? "typeof(" : "");
+            mr_sqlite_quote(tbl->name, out);
+            mr_buf_append_char(out, '.');
+            mr_sqlite_quote(tbl->columns[i].name, out);
+            mr_buf_append_z(out, pass ? ") IS NOT typeof(excluded." : " COLLATE BINARY IS NOT excluded.");
+            mr_sqlite_quote(tbl->columns[i].name, out);
+            mr_buf_append_z(out, pass ? ")" : "");
+            lead = " OR ";
+        }
+    }
+}
+
 static void append_on_conflict(const struct mr_table *tbl, bool update, const unsigned char *mask, struct mr_buf *out)
 {
     mr_buf_append_z(out, " ON CONFLICT (");
@@ -69,6 +90,8 @@ static void append_on_conflict(const struct mr_table *tbl, bool update, const un
     }
     if (lead[0] == ' ')
         mr_buf_append_z(out, " DO NOTHING");
+    else if (tbl->skips_same)
+        append_unless_same(tbl, mask, out);
 }
 
 static void append_key_equal(const struct mr_table *tbl, struct mr_buf *out)
@@ -78,6 +101,24 @@ static void append_key_equal(const struct mr_table *tbl, struct mr_buf *out)
         mr_sqlite_quote(tbl->columns[tbl->key_columns[i]].name, out);
         mr_buf_printf(out, "=?%zu", i + 1);
     }
+}
+
+/* The last of the key columns that are set is the one with the bounds, and has two parameters. */
+static void append_delete_range(const struct mr_table *tbl, const unsigned char *mask, struct mr_buf *out)
+{
+    size_t last = 0;
+    for (size_t k = 0; k < tbl->key_count; k++)
+        if (in_mask(mask, tbl->key_columns[k]))
+            last = k;
+    mr_buf_append_z(out, "DELETE FROM ");
+    mr_sqlite_quote(tbl->name, out);
+    for (size_t k = 0; k <= last; k++) {
+        mr_buf_append_z(out, k ? " AND " : " WHERE ");
+        mr_sqlite_quote(tbl->columns[tbl->key_columns[k]].name, out);
+        mr_buf_printf(out, k == last ? ">=?%zu AND " : "=?%zu", k + 1);
+    }
+    mr_sqlite_quote(tbl->columns[tbl->key_columns[last]].name, out);
+    mr_buf_printf(out, "<?%zu", last + 2);
 }
 
 static void append_delete(const struct mr_table *tbl, struct mr_buf *out)
@@ -152,6 +193,55 @@ static void append_set(const struct mr_table *tbl, const unsigned char *mask, st
     }
 }
 
+/* Numbers from behind the last row on: the key's other columns are equal. */
+static void append_fill(const struct mr_table *tbl, struct mr_buf *out)
+{
+    size_t last = tbl->key_count - 1;
+    mr_buf_append_z(out, "INSERT INTO ");
+    mr_sqlite_quote(tbl->name, out);
+    mr_buf_append_z(out, " (");
+    for (size_t k = 0; k <= last; k++) {
+        mr_buf_append_z(out, k > 0 ? "," : "");
+        mr_sqlite_quote(tbl->columns[tbl->key_columns[k]].name, out);
+    }
+    for (size_t i = 0; i < tbl->column_count; i++) {
+        mr_buf_append_z(out, tbl->columns[i].is_key ? "" : ",");
+        if (!tbl->columns[i].is_key)
+            mr_sqlite_quote(tbl->columns[i].name, out);
+    }
+    mr_buf_append_z(out, ") WITH RECURSIVE places(place) AS (SELECT coalesce(max(");
+    mr_sqlite_quote(tbl->columns[tbl->key_columns[last]].name, out);
+    mr_buf_append_z(out, "),-1)+1 FROM ");
+    mr_sqlite_quote(tbl->name, out);
+    for (size_t k = 0; k <= last; k++) {
+        mr_buf_append_z(out, k ? " AND " : " WHERE ");
+        mr_sqlite_quote(tbl->columns[tbl->key_columns[k]].name, out);
+        mr_buf_printf(out, k == last ? "<?%zu" : "=?%zu", k + 1);
+    }
+    mr_buf_printf(out, " UNION ALL SELECT place+1 FROM places WHERE place+1<?%zu) SELECT ", last + 1);
+    for (size_t k = 0; k < last; k++)
+        mr_buf_printf(out, "?%zu,", k + 1);
+    mr_buf_append_z(out, "place");
+    for (size_t i = 0; i < tbl->column_count; i++)
+        mr_buf_append_z(out, tbl->columns[i].is_key ? "" : ",NULL");
+    mr_buf_printf(out, " FROM places WHERE place<?%zu", last + 1);
+}
+
+/* The key columns of `match` decide. */
+static void append_move_all(const struct mr_table *tbl, const unsigned char *mask, const unsigned char *match, struct mr_buf *out)
+{
+    const char *lead = " WHERE ";
+    append_set(tbl, mask, out);
+    for (size_t i = 0; i < tbl->column_count; i++) {
+        if (!in_mask(match, i))
+            continue;
+        mr_buf_append_z(out, lead);
+        mr_sqlite_quote(tbl->columns[i].name, out);
+        mr_buf_printf(out, "=?%zu", tbl->column_count + i + 1);
+        lead = " AND ";
+    }
+}
+
 static enum mr_status make_text(const struct mr_table *tbl, enum mr_sqlite_statement kind, const unsigned char *mask,
                                 const unsigned char *match, struct mr_buf *out, struct mr_error *err)
 {
@@ -168,6 +258,9 @@ static enum mr_status make_text(const struct mr_table *tbl, enum mr_sqlite_state
     case MR_SQLITE_DELETE:
         append_delete(tbl, out);
         break;
+    case MR_SQLITE_DELETE_RANGE:
+        append_delete_range(tbl, mask, out);
+        break;
     case MR_SQLITE_UPDATE_ONE:
     case MR_SQLITE_DELETE_ONE:
         if (!rowid)
@@ -180,6 +273,12 @@ static enum mr_status make_text(const struct mr_table *tbl, enum mr_sqlite_state
             mr_sqlite_quote(tbl->name, out);
         }
         append_match(tbl, rowid, match, out);
+        break;
+    case MR_SQLITE_FILL:
+        append_fill(tbl, out);
+        break;
+    case MR_SQLITE_MOVE_ALL:
+        append_move_all(tbl, mask, match, out);
         break;
     case MR_SQLITE_READ:
         append_read(tbl, mask, out);
