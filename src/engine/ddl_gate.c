@@ -180,13 +180,18 @@ static enum mr_status record_everything(struct bring *b)
     return MR_OK;
 }
 
-/* A column that `evolve: add` does not let grow is a value that the target refuses, not a reason to wait. */
+/* A column that `evolve: add` does not let grow, or that the target did not let grow, is a value that the target refuses: no reason to wait or to ask
+ * again. */
 static void drop_wider(struct bring *b)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < b->step_count; i++)
-        if (!b->steps[i].wider || b->gate->cfg->evolve != MR_EVOLVE_ADD)
+    for (size_t i = 0; i < b->step_count; i++) {
+        const struct mr_ddl_step *step = &b->steps[i];
+        bool is_ruled_out = step->wider && (b->gate->cfg->evolve == MR_EVOLVE_ADD ||
+                                            mr_refusal_why(b->rel->refused, MR_REFUSED_ALTER, b->want->columns[step->column].path) != NULL);
+        if (!is_ruled_out)
             b->steps[kept++] = b->steps[i];
+    }
     b->step_count = kept;
 }
 

@@ -35,10 +35,10 @@ static struct mr_str first_steps(struct mr_str array, uint32_t steps)
     return mr_str_of(array.ptr, len);
 }
 
-/* Is there anything strictly below the path, in the row (`outer` empty) or in the elements of `outer`? */
+/* Is there anything strictly below the path, in the row (`outer` NULL) or in the elements of `outer`? */
 static bool has_below(const struct guess *g, struct mr_str outer, struct mr_str step)
 {
-    const struct mr_rel *rel = outer.len == 0 ? g->rel : mr_rel_find_child(g->rel, outer);
+    const struct mr_rel *rel = outer.ptr == NULL ? g->rel : mr_rel_find_child(g->rel, outer);
     bool any = false;
     if (rel == NULL)
         return false;
@@ -47,8 +47,8 @@ static bool has_below(const struct guess *g, struct mr_str outer, struct mr_str 
         any = mr_str_starts(mr_tracker_column(rel->tk, i)->path, at);
     for (size_t i = 0; i < g->rel->child_count && !any; i++) {
         struct mr_str array = g->rel->children[i]->array;
-        size_t skip = outer.len > 0 ? outer.len + sizeof MR_ARRAY_MARK - 1 : 0;
-        if (outer.len == 0 || mr_array_is_within(array, outer))
+        size_t skip = outer.ptr != NULL ? outer.len + sizeof MR_ARRAY_MARK - 1 : 0;
+        if (outer.ptr == NULL || mr_array_is_within(array, outer))
             any = mr_str_starts(mr_str_of(array.ptr + skip, array.len - skip), at);
     }
     return any;
@@ -94,7 +94,7 @@ static void drop_level(const struct guess *g, struct mr_element *el, uint32_t le
 {
     struct mr_str before = first_steps(el->array, level - 1), upto = first_steps(el->array, level);
     struct mr_str rest = mr_str_of(el->array.ptr + upto.len, el->array.len - upto.len), value = MR_STR(MR_ELEMENT_VALUE);
-    const char *mark = before.len > 0 ? MR_ARRAY_MARK : "";
+    const char *mark = level > 1 ? MR_ARRAY_MARK : "";
     if (rest.len > 0) {
         rest = mr_str_of(rest.ptr + sizeof MR_ARRAY_MARK - 1, rest.len - (sizeof MR_ARRAY_MARK - 1));
         bool is_direct = mr_str_starts(rest, value);

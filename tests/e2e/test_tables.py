@@ -388,6 +388,27 @@ def test_two_rows_exchange_a_unique_value(run):
     same(run.dead(), [])
 
 
+def test_a_row_that_changes_a_unique_value_loses_nothing_on_the_way(run):
+    """What others keep in the row, rows that refer to the value, and a check that would not have it NULL for a moment."""
+    def table(name, columns):
+        run.target.execute(f'CREATE TABLE {qualified(run, name)} ({columns})')
+    run.load([create("warm", {"id": 1})])
+    table("h", "id bigint PRIMARY KEY, u varchar(9) NOT NULL UNIQUE, mine varchar(9) DEFAULT 'new'")
+    table("r", "id bigint PRIMARY KEY, u varchar(9) UNIQUE")
+    parent = '"r"' if run.target.name == "sqlite" else qualified(run, "r")
+    table("child", f"id bigint PRIMARY KEY, u varchar(9), FOREIGN KEY (u) REFERENCES {parent} (u) ON UPDATE CASCADE")
+    table("k", "id bigint PRIMARY KEY, u varchar(9) UNIQUE, CHECK (u IS NOT NULL)")
+    names = "hrk"
+    run.load([create(t, {"id": i, "u": u}) for t in names for i, u in enumerate("abc")])
+    run.target.execute(f"UPDATE {qualified(run, 'h')} SET mine = 'kept'")
+    run.target.execute(f"INSERT INTO {qualified(run, 'child')} VALUES (1, 'a')")
+    run.load([update(t, None, {"id": i, "u": u}) for t in names for i, u in ((0, "x"), (1, "a"), (2, "b"), (0, "c"))])
+    same(run.dead(), [])
+    for t in names:
+        same([(r["id"], r["u"], r.get("mine")) for r in run.table(t)], [(i, u, "kept" if t == "h" else None) for i, u in zip("012", "cab")])
+    same(run.table("child"), [{"id": "1", "u": "c"}])
+
+
 def test_a_row_that_the_target_refuses_is_a_dead_letter_and_the_others_go_on(run):
     run.load([create("warm", {"id": 1})])
     run.target.execute(f'CREATE TABLE {qualified(run, "t")} (id bigint PRIMARY KEY, v bigint CHECK (v < 100))')

@@ -10,12 +10,16 @@
 static const char *const algorithms[] = {"INSTANT", "INPLACE", "COPY"};
 
 /* Errors whose plain class would be wrong for DDL. */
-static enum mr_status judge(struct mr_error *err, enum mr_status status)
+static enum mr_status judge(struct mr_error *err, enum mr_status status, const char *state_z)
 {
     if (status == MR_E_BUSY && strcmp(err->code, "lock_timeout") == 0) /* the lock is held by somebody who may hold it for long */
         status = err->status = MR_E_ENV;
     if (status == MR_E_SCHEMA && (strcmp(err->code, "wrong_type") == 0 || strcmp(err->code, MR_CODE_OUT_OF_RANGE) == 0))
         status = err->status = MR_E_DATA; /* what is stored does not fit the new type */
+    if (status == MR_E_ENV && strcmp(err->code, MR_MY_UNKNOWN) == 0 && strncmp(state_z, "42", 2) == 0) {
+        status = err->status = MR_E_CONFIG; /* a rule of the server's about what can be: waiting does not change it */
+        mr_my_set_code(err, MR_CODE_REFUSED);
+    }
     if (strcmp(err->code, NO_ALGORITHM) == 0 || strcmp(err->code, "has_dependents") == 0) { /* does not go here, today and tomorrow */
         mr_error_hint(err, "something in the target depends on it (a foreign key, a generated column, an index): drop that, or make the "
                            "change by hand");
@@ -48,7 +52,7 @@ static enum mr_status run_one(struct mr_my *my, struct mr_str *sql, struct mr_ar
     } while (status == MR_E_ENV && strcmp(own.code, NO_ALGORITHM) == 0 && next_algorithm(sql, ar));
     if (status == MR_OK)
         return mr_my_go_on(my, err);
-    status = judge(&own, status);
+    status = judge(&own, status, mysql_sqlstate(my->conn));
     if (err)
         *err = own;
     return status;
