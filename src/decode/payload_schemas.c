@@ -13,6 +13,7 @@
 
 #define MAX_REFERENCE_DEPTH 32
 #define MAX_REFERENCES 1000
+#define MAX_TEXTS (UINT64_C(64) << 20) /* bytes of a schema with all that it refers to */
 #define MISSING_KEPT_MS 5000 /* a flood of bad records is no flood of requests */
 
 struct entry {
@@ -88,6 +89,7 @@ struct build {
     struct mr_map *seen; /* names of references */
     struct mr_arena *ar; /* replies */
     struct mr_json_schema *json;
+    uint64_t bytes; /* of the texts so far */
 };
 
 /* A descriptor in base64 stands where a text is expected: registries give back what they were given. No text is without blanks and signs. */
@@ -175,6 +177,10 @@ static enum mr_status add(struct build *b, const struct mr_schema_place *place,
     if (depth > MAX_REFERENCE_DEPTH)
         return mr_fail_data(err, MR_CODE_BAD_SCHEMA,
                             "references between schemas are nested more than %d deep", MAX_REFERENCE_DEPTH);
+    b->bytes += reply->text.len;
+    if (b->bytes > MAX_TEXTS)
+        return mr_fail_data(err, MR_CODE_BAD_SCHEMA, "the schema and what it refers to have more than %d MiB",
+                            (int)(MAX_TEXTS >> 20));
     for (size_t i = 0; i < reply->reference_count; i++) {
         const struct mr_schema_reference *ref = &reply->references[i];
         struct mr_schema_place inner_place = {.subject = ref->subject, .version = ref->version};

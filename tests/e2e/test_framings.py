@@ -190,5 +190,21 @@ def test_headers_of_apicurio_lead_to_its_own_interface():
     case.close()
 
 
+def test_records_of_dts_are_not_taken_for_framed_ones():
+    """Their first byte is 00, too (a version), and the next four would be an id."""
+    case = Case()
+    corpus = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz", "corpus", "dts")
+    with registry_of("avro") as registry:
+        for name in ("insert0", "update0", "full_load_init0"):
+            with open(os.path.join(corpus, name), "rb") as f:
+                value = f.read()[1:]  # the first byte is the fuzzer's
+            check(value[0] == 0, "the record does not look framed")
+            case.load(value, "--set", f"registry.url={registry.url}")
+        check(not registry.requests and not case.dead() and "t1" in case.target.tables(), f"{registry.requests} {case.dead()} {case.target.tables()}")
+        rows = case.load(ID + b"\x0e", "--set", f"registry.url={registry.url}")
+        check(rows == [{"id": 7}] and len(registry.requests) == 1, f"{rows} {registry.requests}")
+    case.close()
+
+
 if __name__ == "__main__":
     main()

@@ -160,6 +160,13 @@ def test_tokens_are_issued_and_replaced():
         check(refused.returncode == 3 and not case.dead() and "wrong" not in refused.stderr, f"{refused.returncode} {refused.stderr[-300:]}")
         case.backfill(registry.url, *args, "--set", "registry.bearer.auth.client.secret=secret")
         check(registry.issued == 2 and case.ids() == list(range(6)), f"{registry.issued} tokens, {case.ids()}, {case.dead()}")
+        inherited = ["--set", "registry.bearer.auth.credentials.source=SASL_OAUTHBEARER_INHERIT"]
+        refused = case.backfill(registry.url, *inherited, check=False)
+        check(refused.returncode == 3 and "sasl.oauthbearer.client.id" in refused.stderr, f"{refused.returncode} {refused.stderr[-300:]}")
+        for name, value in (("token.endpoint.url", f"{registry.url}/token"), ("client.id", "me"), ("client.secret", "secret"), ("scope", "a b")):
+            inherited += ["--set", f'source.kafka.properties."sasl.oauthbearer.{name}"={value}']
+        case.add(2, range(6, 7)).backfill(registry.url, *inherited)
+        check(registry.issued == 3 and case.ids() == list(range(7)), f"{registry.issued} tokens, {case.ids()}, {case.dead()}")
     case.close()
 
 
@@ -174,7 +181,37 @@ def test_certificate_is_checked():
         refused = case.backfill(registry.url, check=False)
         check(refused.returncode == 3 and not case.dead(), f"an unknown certificate: {refused.returncode} {refused.stderr[-300:]}")
         case.backfill(registry.url, "--set", f"registry.ssl.ca.location={cert}")
-    check(case.ids() == [0, 1, 2], f"{case.ids()}")
+        check(case.ids() == [0, 1, 2], f"{case.ids()}")
+        with open(cert, encoding="utf-8") as f:
+            case.add(1, range(3, 4)).backfill(registry.url, "--set", f"registry.ssl.ca.pem={f.read()}")
+    check(case.ids() == [0, 1, 2, 3], f"{case.ids()}")
+    case.close()
+
+
+def test_our_own_certificate_is_shown_in_each_form():
+    case, folder = Case().add(1, range(3)), tempfile.mkdtemp()
+    files = {name: os.path.join(folder, name) for name in ("cert.pem", "key.pem", "store.p12")}
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext",
+                    "subjectAltName=IP:127.0.0.1", "-keyout", files["key.pem"], "-out", files["cert.pem"]], check=True, capture_output=True)
+    subprocess.run(["openssl", "pkcs12", "-export", "-in", files["cert.pem"], "-inkey", files["key.pem"], "-out", files["store.p12"], "-passout",
+                    "pass:hush"], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files["cert.pem"], files["key.pem"])
+    context.load_verify_locations(files["cert.pem"])
+    context.verify_mode = ssl.CERT_REQUIRED
+    texts = {name: open(files[name], encoding="utf-8").read() for name in ("cert.pem", "key.pem")}
+    ways = [{"certificate.location": files["cert.pem"], "key.location": files["key.pem"]},
+            {"certificate.pem": texts["cert.pem"], "key.pem": texts["key.pem"]},
+            {"keystore.location": files["store.p12"], "keystore.password": "hush"}]
+    with Registry(schemas=SCHEMAS, tls=context) as registry:
+        ca = ["--set", f"registry.ssl.ca.location={files['cert.pem']}", "--set", "target.connect_timeout=1s"]
+        refused = case.backfill(registry.url, *ca, check=False)
+        check(refused.returncode == 3 and not case.ids() and not case.dead(), f"without: {refused.returncode} {refused.stderr[-300:]}")
+        for i, way in enumerate(ways):
+            case.add(1, range(3 + i, 4 + i)).backfill(registry.url, *ca, *(a for k, v in way.items() for a in ("--set", f"registry.ssl.{k}={v}")))
+            check(case.ids() == list(range(4 + i)), f"{way.keys()}: {case.ids()}")
+        both = case.backfill(registry.url, *ca, *(a for w in ways for k, v in w.items() for a in ("--set", f"registry.ssl.{k}={v}")), check=False)
+        check(both.returncode == 3 and "leave all but one out" in both.stderr, f"{both.returncode} {both.stderr[-300:]}")
     case.close()
 
 

@@ -118,6 +118,8 @@ struct mr_registry_config {
     uint32_t oauth_buffer_s;
     char *logical_cluster, *identity_pool; /* headers of Confluent Cloud */
     char *ca_location, *certificate_location, *key_location, *key_password;
+    char *ca_pem, *certificate_pem, *key_pem;        /* the same as texts */
+    char *keystore_location, *keystore_password;     /* PKCS#12: certificate and key in one file */
     bool verify;
     char *endpoint_algorithm; /* "https", or "none": the certificate's name does not count */
     uint32_t connect_timeout_ms, read_timeout_ms;
