@@ -45,7 +45,7 @@ static void add_nulls(struct mr_connect *cn, const struct mr_connect_schema *sch
 {
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct mr_connect_field *f = &schema->fields[i];
-        struct mr_str at = path.len == 0 ? mr_arena_copy(ar, f->name) : mr_flatten_path(path, f->name, ar);
+        struct mr_str at = mr_flatten_path(path, mr_arena_copy(ar, f->name), ar);
         out->joined += at.len;
         mr_connect_member(cn, f->schema, NULL, MR_JSON_NONE, at, ar, out);
     }
