@@ -477,8 +477,7 @@ const struct mr_option mr_options[] = {
      .help_z = "How many events may wait in the target while the topic cannot be reached. With so many the load waits, too. "
                "0: no limit."},
     {"status.takeover", MR_OPT_DURATION, AT(status_takeover_ms), .default_z = "10s", .min = SECOND, .max = HOUR,
-     .help_z = "How long an instance that sends the events may be silent (killed, say) before another one goes on for it. A "
-               "message that the brokers do not confirm within half of it is looked up in the topic and sent again."},
+     .help_z = "How long an instance that sends the events may be silent (killed, say) before another one goes on for it."},
 
     {"dead_letters.max_rate", MR_OPT_RATE, AT(dead_letter_max_rate), .default_z = "0.05",
      .help_z = "Stop with exit code 6 when more than this share of the records (counted over at least "
