@@ -194,12 +194,13 @@ static bool stop_appliers(struct mr_engine *e)
     return true;
 }
 
-/* The status topic has what is left of the time for a stop, but for a moment; at the end of a backfill as much as a stop may take. */
-static bool finish_sender(struct mr_engine *e)
+/* What is not sent stays in the target, and the next run sends it: a stop does not wait long for a topic that does not answer. At the end of a backfill
+ * nobody may be there to send it later. */
+static bool finish_sender(struct mr_engine *e, bool ok)
 {
-    int64_t left_ms = e->cfg->shutdown_timeout_ms - e->cfg->shutdown_timeout_ms / 4;
-    int64_t deadline_ms = e->stop_by_ms != 0 ? e->stop_by_ms - e->cfg->shutdown_timeout_ms / 2 + left_ms : mr_monotonic_ms() + left_ms;
-    bool clean = mr_status_sender_finish(e->sender, deadline_ms, e->parts->mode == MR_MODE_BACKFILL);
+    bool patient = ok && e->parts->mode == MR_MODE_BACKFILL && !mr_engine_stopping();
+    int64_t ms = e->cfg->shutdown_timeout_ms;
+    bool clean = mr_status_sender_finish(e->sender, mr_monotonic_ms() + (patient ? ms : ms / 6), patient);
     if (clean)
         e->sender = NULL;
     return clean;
@@ -217,7 +218,7 @@ static bool shut_down(struct mr_engine *e, bool ok)
         e->source_ops->destroy(source);
         e->source = NULL;
     }
-    clean = finish_sender(e) && clean;
+    clean = finish_sender(e, ok) && clean;
     e->stats->now_ms = mr_monotonic_ms();
     e->stats->tables = mr_relations_count(e->rels);
     e->stats->ddl = e->gate.steps_run;

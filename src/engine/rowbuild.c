@@ -305,7 +305,7 @@ static bool build(struct mr_row_build *b)
         b->outcome = MR_ROW_DEAD;
         return false;
     }
-    if (ev->is_tombstone && is_foreign_key(b)) {
+    if (ev->is_tombstone && !ev->is_key_observed && is_foreign_key(b)) {
         b->batch->skipped++; /* the echo of a delete by a key that the table no longer has */
         return true;
     }

@@ -17,7 +17,7 @@ from e2e import from_env
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PAGES = ["README.md"] + ["docs/" + name for name in (
-    "types.md", "dead-letters.md", "operations.md", "debezium.md", "mongodb.md", "flat-and-json.md", "keys.md", "canal.md", "maxwell.md", "dts.md", "shareplex.md", "prostore.md", "tables.md", "postgresql.md", "mysql.md",
+    "types.md", "dead-letters.md", "operations.md", "debezium.md", "mongodb.md", "flat-and-json.md", "keys.md", "avro.md", "canal.md", "maxwell.md", "dts.md", "shareplex.md", "prostore.md", "tables.md", "postgresql.md", "mysql.md",
     "sqlite.md",
     "exactly-once.md")]
 MARK = "\x01"

@@ -33,7 +33,7 @@ class StatusTopic:
         return ["--set", f"status.kafka.topic={self.name}", "--set", f"status.kafka.brokers={bootstrap or self.broker.bootstrap}",
                 "--set", f"status.kafka.partition={PARTITION}", "--set", "status.datamart=mart", "--set", "status.takeover=1s"]
 
-    def read(self):
+    def read(self, datamart="mart"):
         """(event, value), checked to the byte as far as one can know them."""
         done = subprocess.run(["kcat", "-C", "-b", self.broker.bootstrap, "-t", self.name, "-o", "beginning", "-e", "-q", "-f", "%p %k\x01%s\n"],
                               capture_output=True, text=True, check=True)
@@ -47,7 +47,7 @@ class StatusTopic:
             check(list(key) == ["datamart", "datetime", "event", "eventLogId"] and list(value) == MEMBERS[key["event"]], f"members: {rest}")
             for name, text in {**key, **value}.items():
                 check(name not in FORMS or re.fullmatch(FORMS[name], text), f"{name}: {rest}")
-            check(key["datamart"] == "mart" and value.get("datamart", "mart") == "mart", f"datamart: {rest}")
+            check(key["datamart"] == datamart and value.get("datamart", datamart) == datamart, f"datamart: {rest}")
             check(key["eventLogId"] not in ids, f"twice: {rest}")
             ids.add(key["eventLogId"])
             events.append((key["event"], value))
@@ -94,7 +94,13 @@ def assert_readable(topic, count):
     """What is written can be read as what it is."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "events.db")
-        millrace("backfill", *topic.broker.source(topic.name), "--to", f"sqlite:{path}")
+        reading = [*topic.broker.source(topic.name), "--to", f"sqlite:{path}"]
+        done = millrace("backfill", *reading, "--set", f"status.kafka.topic={topic.name}", check=False)
+        check(done.returncode == 3 and "would feed on its own events" in done.stderr, f"it may read what it writes: {done.stderr}")
+        other = StatusTopic() # by the brokers that are read from
+        millrace("backfill", *reading, "--set", f"status.kafka.topic={other.name}", "--set", f"status.kafka.partition={PARTITION}")
+        told = [(name, value.get("entity")) for name, value in other.read("events")]
+        check(told == [("DATAMART_SCHEMA_CHANGED", None), ("DELTA_OPEN", None), ("WRITE_OK", "prostore_status_event"), ("DELTA_CLOSE", None)], f"told: {told}")
         with sqlite3.connect(path) as db:
             rows = db.execute("SELECT count(*), count(DISTINCT event_log_id), max(cn) FROM prostore_status_event WHERE datamart = 'mart'").fetchall()
     check(rows == [(count, count, 5)], f"read: {rows}, written: {count}")
@@ -164,6 +170,28 @@ def test_replayed_dead_letters_are_told_and_write_events_can_be_left_out(target)
     check(len(target.rows("orders")) == 2, f"not replayed: {target.rows('orders')}")
     names = [name for name, _ in topic.read()]
     check(names == ["DATAMART_SCHEMA_CHANGED", "DELTA_OPEN", "DELTA_CLOSE"] * 2, f"told: {names}")
+
+
+def canal(number, table, data=None, sql="", kind="INSERT"):
+    event = {"data": data, "database": "shop", "es": 1718000000000 + number, "id": number, "isDdl": data is None, "old": None, "sql": sql, "table": table,
+             "mysqlType": data and {"id": "int", "a": "int"}, "pkNames": data and ["id"], "sqlType": data and {}, "ts": 1, "type": kind}
+    return {"topic": "canal", "partition": 0, "offset": number, "timestamp": 1, "key": None, "value": json.dumps(event)}
+
+
+def test_ddl_of_the_source_that_is_followed_is_told_once_wherever_it_is_killed(target):
+    topic = StatusTopic()
+    row = [{"id": "1", "a": "2"}]
+    with tempfile.TemporaryDirectory() as folder:
+        path = lines(os.path.join(folder, "in.jsonl"), [
+            canal(0, "t", row), canal(1, "t", sql="ALTER TABLE t DROP COLUMN a", kind="ALTER"), canal(2, "u", row),
+            canal(3, "u", sql="RENAME TABLE u TO w", kind="RENAME"), canal(4, "w", sql="DROP TABLE w", kind="ERASE")])
+        args = ["backfill", path, *target.args(), *topic.args(), "--set", "ddl=apply"]
+        for point in ("before_source_ddl", "after_source_ddl_statement", "before_source_ddl_commit", "after_source_ddl_commit:2") if HAS_FAULTS else ():
+            check(Instance(*args, env={"MILLRACE_FAULT": point}).wait() in (-9, 0), f"another end at {point}")
+        Instance(*args).expect(0)
+    changes = [name for name, _ in topic.read()].count("DATAMART_SCHEMA_CHANGED")
+    check(changes == 5, f"{changes} changes of tables are told, not two that are made, a column, a name and a table that go: {topic.read()}")
+    check(target.tables() == ["t"] or "w" not in target.tables(), f"tables: {target.tables()}")
 
 
 # ---- Several, and none that answers ----

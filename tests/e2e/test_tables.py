@@ -111,6 +111,22 @@ def test_primary_key_none_appends_every_event(run):
     same(run.table("t"), [{"id": "1", "v": "1"}, {"id": "1", "v": "1"}, {"id": "1", "v": "2"}])
 
 
+def test_mode_append_makes_tables_without_key_but_those_that_are_named(run):
+    rows = [create("t", {"id": 1, "v": 1}), update("t", {"id": 1, "v": 1}, {"id": 1, "v": 2}), create("k", {"id": 1, "v": 1}),
+            update("k", {"id": 1, "v": 1}, {"id": 1, "v": 2})]
+    run.load(rows, "mode=append", "tables.shop.k.primary_key=record_key")
+    same(run.table("t"), [{"id": "1", "v": "1"}, {"id": "1", "v": "2"}])
+    same(run.table("k"), [{"id": "1", "v": "2"}])
+
+
+def test_mode_upsert_refuses_rows_without_key_but_where_none_is_named(run):
+    rows = [create("t", {"id": 1, "v": 1}), create("t", {"id": 2, "v": 1}, ()), create("n", {"v": 1}, ())]
+    run.load(rows, "mode=upsert", "tables.shop.n.primary_key=none")
+    same(run.table("t"), [{"id": "1", "v": "1"}])
+    same(run.table("n"), [{"v": "1"}])
+    same([code for code, _ in run.dead()], ["no_key"])
+
+
 def test_rows_without_key_are_matched_by_their_before_image(run):
     a, b = {"v": 1, "w": "x"}, {"v": 1, "w": None}
     rows = [create("t", a, ()), create("t", a, ()), create("t", b, ()), update("t", a, {"v": 2, "w": "x"}, ()), delete("t", b, ()),
