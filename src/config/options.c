@@ -461,6 +461,29 @@ const struct mr_option mr_options[] = {
     {"batch.interval", MR_OPT_DURATION, AT(batch_interval_ms), .default_z = "100ms", .min = 1, .max = HOUR,
      .help_z = "or when its first row has waited this long."},
 
+    {"status.kafka.topic", MR_OPT_TEXT, AT(status_topic), .default_z = "",
+     .help_z = "Topic in which Millrace tells about its own work, in Prostore's status events: deltas, writes and changes of "
+               "tables. Without it nothing is told."},
+    {"status.kafka.brokers", MR_OPT_COMMAS, AT(status_brokers), .default_z = "",
+     .default_note_z = "`source.kafka.brokers`",
+     .help_z = "The Kafka cluster of that topic, `host:port`, several with commas between them."},
+    {"status.kafka.properties", MR_OPT_PAIRS, AT(status_properties),
+     .help_z = "Handed to librdkafka's producer. Those of `source.kafka.properties` that say how to reach the brokers (`security.…`, "
+               "`sasl.…`, `ssl.…` and their like) hold too where `status.kafka.brokers` is not set."},
+    {"status.kafka.partition", MR_OPT_UINT, AT(status_partition), .default_z = "0", .min = 0, .max = 1000000,
+     .help_z = "The partition of the topic that all events go to: order holds within one."},
+    {"status.datamart", MR_OPT_TEXT, AT(status_datamart), .default_z = "",
+     .default_note_z = "the table's schema or database; in SQLite the file's name without its ending",
+     .help_z = "What events name as the datamart. Deltas and write operations are numbered by datamart."},
+    {"status.write_operations", MR_OPT_BOOL, AT(status_write_operations), .default_z = "true",
+     .help_z = "Tell WRITE_OK and WRITE_CANCEL, too."},
+    {"status.max_pending", MR_OPT_UINT, AT(status_max_pending), .default_z = "1000000", .min = 0, .max = 1000000000,
+     .help_z = "How many events may wait in the target while the topic cannot be reached. With so many the load waits, too. "
+               "0: no limit."},
+    {"status.takeover", MR_OPT_DURATION, AT(status_takeover_ms), .default_z = "10s", .min = SECOND, .max = HOUR,
+     .help_z = "How long an instance that sends the events may be silent (killed, say) before another one goes on for it. A "
+               "message that the brokers do not confirm within half of it is looked up in the topic and sent again."},
+
     {"dead_letters.max_rate", MR_OPT_RATE, AT(dead_letter_max_rate), .default_z = "0.05",
      .help_z = "Stop with exit code 6 when more than this share of the records (counted over at least "
                "1,000) goes to the dead letters. 0 never stops; `backfill` never does."},
@@ -502,6 +525,7 @@ const struct mr_option_section mr_option_sections[] = {
     {"types", "Types", ""},
     {"tables", "Tables", ""},
     {"batch", "Batches", ""},
+    {"status", "Status events", "What Millrace tells about its own work, in Prostore's form."},
     {"dead_letters", "Errors and stopping", ""},
     {"shutdown", NULL, NULL},
     {"log", "Log", ""},

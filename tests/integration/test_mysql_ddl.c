@@ -503,6 +503,39 @@ static void test_an_index_on_a_converted_column_is_not_dropped(void **state)
     run_ddl(&step);
 }
 
+/* Nor is a check, which would go without a word; and what the target refuses leaves nothing behind. */
+static void test_a_conversion_that_is_refused_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"f", MR_TYPE(MR_T_FLOAT64)}, {"j", MR_TYPE(MR_T_JSON)});
+    create(tbl);
+    sql("ALTER TABLE s.t ADD CONSTRAINT mine CHECK (f > 0)");
+    struct mr_table *text = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"f", MR_TYPE(MR_T_TEXT)}, {"j", MR_TYPE(MR_T_JSON)});
+    struct mr_ddl_step step = {.kind = MR_DDL_ALTER_TYPE, .tbl = text, .column = 1, .from = MR_TYPE(MR_T_FLOAT64)};
+    struct mr_str ran;
+    struct mr_error err = {0};
+    assert_int_equal(try_ddl(&step, &ran, &err), MR_E_CONFIG);
+    assert_non_null(strstr(err.message, "mine"));
+    sql(is_mariadb() ? "ALTER TABLE s.t DROP CONSTRAINT mine" : "ALTER TABLE s.t DROP CHECK mine");
+    sql("ALTER TABLE s.t ADD g double AS (f * 2) VIRTUAL");
+    if (try_ddl(&step, &ran, &err) != MR_OK) /* MariaDB takes it */
+        assert_string_equal(rows_text("SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 's'"), "4\n");
+    sql("ALTER TABLE s.t DROP COLUMN g");
+    run_ddl(&step);
+    assert_native("t", "f", "longtext");
+}
+
+/* Nothing has changed for those who look at the time of the last change. */
+static void test_a_conversion_is_no_change_of_the_rows(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, f double, at datetime ON UPDATE CURRENT_TIMESTAMP)");
+    sql("INSERT INTO s.t VALUES (1, 1.5, '2001-01-01')");
+    struct mr_table *text = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"f", MR_TYPE(MR_T_TEXT)});
+    assert_int_equal(bring(text), 1);
+    assert_string_equal(rows_text("SELECT * FROM s.t"), "1|1.5|2001-01-01 00:00:00\n");
+}
+
 static void test_ddl_waits_for_locks_no_longer_than_it_may(void **state)
 {
     (void)state;
@@ -585,6 +618,8 @@ int main(void)
         TEST(test_a_key_is_replaced),
         TEST(test_a_conversion_that_was_ended_is_finished),
         TEST(test_an_index_on_a_converted_column_is_not_dropped),
+        TEST(test_a_conversion_that_is_refused_leaves_nothing_behind),
+        TEST(test_a_conversion_is_no_change_of_the_rows),
         TEST(test_ddl_waits_for_locks_no_longer_than_it_may),
         TEST(test_a_transaction_is_open_after_ddl),
         TEST(test_one_instance_at_a_time_is_in_the_gate),

@@ -245,6 +245,17 @@ struct mr_config {
     uint64_t batch_bytes;
     int64_t batch_interval_ms;
 
+    /* status events about our own work */
+    char *status_topic;              /* "" = none are told */
+    char *status_brokers;            /* "" in the file: those of source.kafka, which stand here then */
+    struct mr_pairs status_properties;
+    uint32_t status_partition;
+    bool status_write_operations;
+    char *status_datamart;           /* "" = the table's schema */
+    uint32_t status_max_pending;     /* 0 = no limit */
+    int64_t status_takeover_ms;
+    bool status_on_source;           /* the source's brokers: its properties hold, too */
+
     double dead_letter_max_rate; /* 0 = off */
     int64_t shutdown_timeout_ms;
 

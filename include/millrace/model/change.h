@@ -47,6 +47,9 @@ struct mr_field {
     struct mr_value value;
 };
 
+/* How a path begins whose first member has no name: "\\~" is the member "" itself, "\\~.a" the member `a` of it. */
+#define MR_EMPTY_NAME "\\~"
+
 /* A document whose own path is longer is not taken apart when documents are flattened: it is one JSON field. */
 #define MR_FLATTEN_MAX_PATH ((size_t)1024)
 

@@ -91,6 +91,13 @@ enum mr_status mr_my_fail_stmt(struct mr_my *my, MYSQL_STMT *stmt, const char *w
     return fill_error(my, number, mysql_stmt_sqlstate(stmt), mysql_stmt_error(stmt), what, err);
 }
 
+void mr_my_break(struct mr_my *my)
+{
+    int fd = (int)mysql_get_socket(my->conn);
+    if (fd >= 0)
+        (void)shutdown(fd, SHUT_RDWR);
+}
+
 /* ---- Running text ---- */
 
 void mr_my_free_result(MYSQL_RES **res)

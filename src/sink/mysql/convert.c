@@ -251,6 +251,14 @@ static void render_shadow(const struct alter *a)
         json_of(&a->nat, a->col->name, mr_my_is_mariadb(a->server), out);
     else
         text_of(&a->nat, a->col->name, out);
+    for (size_t i = 0; a->now && i < a->now->column_count; i++) {
+        if (!a->now->columns[i].follows) /* ON UPDATE is for changes of the row's values, and these are none */
+            continue;
+        mr_buf_append_z(out, ", ");
+        mr_my_quote_ident(a->now->columns[i].name, out);
+        mr_buf_append_z(out, " = ");
+        mr_my_quote_ident(a->now->columns[i].name, out);
+    }
     mr_buf_append_z(out, ";\n");
     mr_my_alter_table(tbl, out);
     mr_buf_append_z(out, " DROP COLUMN ");
