@@ -450,6 +450,13 @@ static enum mr_status open_side(struct mr_payloads *p, const struct mr_payload_r
         return MR_OK;
     }
     enum mr_status status = open_encoded(p, rule, side, rec, bytes, ar, msg, err);
+    if (status == MR_E_DATA && encoding == MR_ENC_AUTO &&
+        strcmp(err != NULL ? err->code : "", MR_CODE_UNKNOWN_SCHEMA) == 0)
+        mr_error_hint(err,
+                      "it looks framed by a registry; if it is not, name its format (%s), for this topic "
+                      "under topics; if it is, "
+                      "the record was written with another registry, or the schema has been deleted there",
+                      is_key ? "format.key: kafka, none, …" : "format.value");
     if (status == MR_E_DATA)
         mr_error_prefix(err, "%s: ", is_key ? "key" : "value");
     return status;

@@ -269,6 +269,10 @@ static enum mr_status compile(struct mr_payload_schemas *s, const struct mr_fram
     if (frame->by == MR_BY_FILE) {
         begin(&b, frame->type);
         MR_TRY_DONE(add_files(&b, frame->files, err));
+    } else if (s->reg ==
+               NULL) { /* patterns of topics may combine in ways that the check at the start does not see */
+        MR_TRY_DONE(
+            mr_fail(err, MR_E_CONFIG, "the schemas of this topic are a registry's; set registry.url"));
     } else {
         MR_TRY_DONE(mr_registry_schema(s->reg, &place, b.ar, &reply, err));
         begin(&b, reply.type);

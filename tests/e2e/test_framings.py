@@ -150,6 +150,10 @@ def test_framings_that_cannot_be_are_refused_at_the_start():
                        (["--format", "avro", "--set", "registry.schema.id.size=5", *url], "registry.schema.id.size")):
         done = case.load(b"\x0e", *args, check=False)
         check(done.returncode == 3 and part in done.stderr and not case.target.tables(), f"{args}: {done.returncode} {done.stderr[-400:]}")
+    config = case.write("m.yaml", f"topics: {{\"t*\": {{value: avro}}, \"t?\": {{value_schema_file: {case.write('row.avsc', json.dumps(AVRO))}}}}}\n")
+    case.loads = 98  # t99, which the second pattern does not fit
+    done = case.load(b"\x0e", "-c", config, check=False)
+    check(done.returncode == 3 and "registry.url" in done.stderr, f"{done.returncode} {done.stderr[-400:]}")
     case.close()
 
 
