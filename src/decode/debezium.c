@@ -99,9 +99,21 @@ struct source {
     int64_t us;
 };
 
+/* The connector's topics have names of the form `<topic.prefix>.<rest>`, maybe behind a prefix of whoever mirrors them: as far as the connector's own
+ * prefix, which `source.name` tells. */
+static struct mr_str scope_of(struct mr_str topic, struct mr_str name)
+{
+    for (size_t at = 0; name.len > 0 && at + name.len < topic.len; at++) {
+        bool begins = at == 0 || topic.ptr[at - 1] == '.';
+        if (begins && topic.ptr[at + name.len] == '.' && memcmp(topic.ptr + at, name.ptr, name.len) == 0)
+            return mr_str_of(topic.ptr, at + name.len);
+    }
+    return name;
+}
+
 /* The member `transaction`: the connector's provide.transaction.metadata. MySQL and MariaDB end a transaction before TRUNCATE; the message has an id
  * of its own, whose end is never told. */
-static void read_transaction(const struct mr_shape *sh, struct mr_arena *ar, struct mr_change *out)
+static void read_transaction(const struct mr_record *rec, const struct mr_shape *sh, struct mr_arena *ar, struct mr_change *out)
 {
     const struct mr_json_doc *doc = sh->doc;
     uint32_t tx = sh->node[MR_M_TRANSACTION], source = sh->node[MR_M_SOURCE];
@@ -114,7 +126,7 @@ static void read_transaction(const struct mr_shape *sh, struct mr_arena *ar, str
         return;
     out->tx_id = mr_json_string(doc, id, ar, NULL);
     if (mr_json_is(doc, name, MR_J_STRING))
-        out->tx_scope = mr_json_string(doc, name, ar, NULL);
+        out->tx_scope = scope_of(rec->topic, mr_json_string(doc, name, ar, NULL));
     if (mr_json_is(doc, order, MR_J_STRING)) /* several producers write numbers of the transaction as texts */
         (void)mr_parse_int64(mr_json_string(doc, order, ar, NULL), &out->tx_order);
     else
@@ -452,7 +464,7 @@ static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec
         struct adding add = {.cfg = dec->cfg, .ar = ar, .emit = emit, .ctx = ctx};
         add.meta = mr_meta_fields(dec->meta, dec->cn, rec, &sh, value.schema, MR_STR(""), ar);
         add.headers = mr_meta_headers(dec->meta, dec->cn, rec, &sh, value.schema, MR_STR(""), ar);
-        read_transaction(&sh, ar, &add.tx);
+        read_transaction(rec, &sh, ar, &add.tx);
         return is_mongodb ? mongodb(dec, rec, &value, &sh, ar, emit_added, &add, err)
                           : relational(dec, rec, &value, &sh, ar, emit_added, &add, err);
     }

@@ -176,9 +176,10 @@ static bool shut_down(struct mr_engine *e, bool ok)
 {
     finish(e, ok);
     bool clean = stop_appliers(e);
+    if (clean)
+        mr_engine_tx_end(e, ok);
     if (e->source != NULL && clean) { /* else an applier may still look at its records */
         struct mr_source *source = e->source;
-        mr_engine_tx_end(e, ok);
         mr_engine_release_all(e);
         e->in_callback = true; /* destroy calls revoked; nothing is left to finish */
         e->source_ops->destroy(source);

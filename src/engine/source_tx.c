@@ -1,19 +1,16 @@
 /* Records of transactions come, wait for one another, and go in units: see source_tx.h. */
 #include "source_tx_parts.h"
 
-#include <stdlib.h>
-
 #include <millrace/base/buf.h>
 #include <millrace/base/hash.h>
 #include <millrace/base/log.h>
 #include <millrace/base/mem.h>
 
-#define QUIET_MS 1000          /* of a producer that marks no ends */
 #define TICK_MS 500            /* the longest step of the clock */
+#define MAX_SCOPES 1000
 #define MAX_LET_GO 10000       /* remembered */
 #define UNMARKED_ROWS 1000     /* before it is told that nothing marks transactions */
 #define MAX_NAME ((size_t)1 << 16)
-#define RECORD_BYTES 256       /* what a record takes beside its own bytes */
 
 /* ---- what there is ---- */
 
@@ -40,8 +37,7 @@ static void destroy_tx(void *value)
     mr_xfree(tx);
 }
 
-/* All its records are gone, or are none of its any more. */
-static void end_tx(struct mr_tx_queue *q, struct tx *tx)
+void mr_tx_end(struct mr_tx_queue *q, struct tx *tx)
 {
     if (tx->in_map)
         (void)mr_map_remove(q->txs, tx->name);
@@ -367,7 +363,8 @@ enum mr_status mr_tx_queue_add(struct mr_tx_queue *q, const struct mr_record *re
     struct tx *tx = NULL;
     q->seq++;
     note_unmarked(q, mark);
-    if (mark->id.len > 0 && mark->scope.len > 0) {
+    bool is_scoped = mr_map_count(q->scopes) < MAX_SCOPES || mr_map_get(q->scopes, mark->scope) != NULL;
+    if (mark->id.len > 0 && mark->scope.len > 0 && is_scoped) {
         scope = scope_of(q, mark->scope);
         MR_TRY(note_scope(scope, rec, mark, err));
     }
@@ -390,8 +387,7 @@ enum mr_status mr_tx_queue_add(struct mr_tx_queue *q, const struct mr_record *re
 
 /* ---- time ---- */
 
-/* It is not waited for any longer. In a file no END may have come so far: then none will. */
-static void release(struct mr_tx_queue *q, struct tx *tx, const char *why_z)
+void mr_tx_release(struct mr_tx_queue *q, struct tx *tx, const char *why_z)
 {
     if (tx->scope != NULL && tx->scope->ends == ENDS_UNKNOWN) {
         give_up_ends(q, tx->scope);
@@ -404,6 +400,10 @@ static void release(struct mr_tx_queue *q, struct tx *tx, const char *why_z)
 static void wait_over(struct mr_tx_queue *q, struct tx_part *p, struct tx *tx)
 {
     int64_t waited = q->clock_ms - tx->last_ms;
+    if (mr_tx_is_whole(q, tx)) {
+        q->dirty = true;
+        return;
+    }
     if (tx->scope == NULL && !tx->marks_last) {
         if (waited >= QUIET_MS) {
             end_run(q, p, false);
@@ -412,7 +412,7 @@ static void wait_over(struct mr_tx_queue *q, struct tx_part *p, struct tx *tx)
         return;
     }
     if (waited >= q->set.wait_ms)
-        release(q, tx, "it is not whole after batch.transaction_wait without a further record");
+        mr_tx_release(q, tx, "it is not whole after batch.transaction_wait without a further record");
 }
 
 void mr_tx_queue_tick(struct mr_tx_queue *q, int64_t now_ms)
@@ -432,6 +432,7 @@ void mr_tx_queue_finish(struct mr_tx_queue *q)
     if (q->finished)
         return;
     q->finished = q->dirty = true;
+    q->seq++; /* what was found before is asked anew */
     for (size_t i = 0; i < mr_map_count(q->scopes); i++) {
         struct tx_scope *scope = mr_map_at(q->scopes, i, NULL);
         if (scope->ends == ENDS_UNKNOWN)
@@ -447,170 +448,6 @@ void mr_tx_queue_finish(struct mr_tx_queue *q)
         q->counts.short_of++;
         tx->is_whole = true;
     }
-}
-
-/* ---- units ---- */
-
-/* The partition must give out its records up to number `upto`; `now`: it is being looked at. */
-static void ask_for(struct mr_tx_queue *q, struct tx_part *p, uint64_t upto, const struct tx_part *now, size_t *todo)
-{
-    if (p->visit != q->visit) {
-        p->visit = q->visit;
-        p->seen = p->upto = p->base;
-        p->is_todo = false;
-    }
-    if (upto <= p->upto)
-        return;
-    p->upto = upto;
-    if (p == now || p->is_todo)
-        return;
-    p->is_todo = true;
-    q->todo = mr_xgrow(q->todo, &q->todo_cap, *todo + 1, sizeof *q->todo);
-    q->todo[(*todo)++] = p;
-}
-
-/* The records of `p` that must go along, and what goes along with them elsewhere. The transaction that is not whole, or NULL. */
-static struct tx *look_through(struct mr_tx_queue *q, struct tx_part *p, size_t *todo)
-{
-    while (p->seen < p->upto) {
-        struct tx *tx = p->items[p->head + (size_t)(p->seen++ - p->base)].tx;
-        if (tx == NULL || tx->visit == q->visit)
-            continue;
-        tx->visit = q->visit;
-        if (!mr_tx_is_whole(q, tx))
-            return tx;
-        for (size_t i = 0; i < tx->in_count; i++)
-            ask_for(q, tx->in[i].stream->part, tx->in[i].last + 1, p, todo);
-    }
-    return NULL;
-}
-
-/* Mark what must go along with the first record of `from`. The transaction that is not whole, or NULL. */
-static struct tx *close_over(struct mr_tx_queue *q, struct tx_part *from)
-{
-    struct tx *waits = NULL;
-    size_t todo = 0;
-    q->visit++;
-    ask_for(q, from, from->base + 1, NULL, &todo);
-    while (todo > 0 && waits == NULL) {
-        struct tx_part *p = q->todo[--todo];
-        p->is_todo = false;
-        waits = look_through(q, p, &todo);
-    }
-    return waits;
-}
-
-static int compare_seq(const void *a, const void *b)
-{
-    uint64_t x = ((const struct tx_held *)a)->seq, y = ((const struct tx_held *)b)->seq;
-    return x < y ? -1 : x > y;
-}
-
-static void pop(struct mr_tx_queue *q, struct tx_part *p, struct tx_held *out)
-{
-    *out = p->items[p->head];
-    size_t bytes = out->rec.key.len + out->rec.value.len + RECORD_BYTES;
-    p->head++;
-    p->count--;
-    p->base++;
-    p->bytes -= bytes;
-    q->bytes -= bytes;
-    q->held--;
-}
-
-/* Transactions whose records have all gone. */
-static void end_txs(struct mr_tx_queue *q, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct tx *tx = q->sorted[i].tx;
-        if (tx == NULL || tx->is_gone)
-            q->sorted[i].tx = NULL; /* each once */
-        else
-            tx->is_gone = true;
-    }
-    for (size_t i = 0; i < q->part_count; i++)
-        if (q->parts[i] != NULL && q->parts[i]->blocked != NULL && q->parts[i]->blocked->is_gone)
-            q->parts[i]->blocked = NULL;
-    for (size_t i = 0; i < count; i++) {
-        if (q->sorted[i].tx == NULL)
-            continue;
-        q->counts.whole += !q->sorted[i].tx->is_split;
-        end_tx(q, q->sorted[i].tx);
-    }
-}
-
-static size_t give_out(struct mr_tx_queue *q, const struct mr_record **records)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < q->part_count; i++) {
-        struct tx_part *p = q->parts[i];
-        if (p == NULL || p->visit != q->visit)
-            continue;
-        q->sorted = mr_xgrow(q->sorted, &q->sorted_cap, count + (size_t)(p->upto - p->base) + 1, sizeof *q->sorted);
-        while (p->base < p->upto)
-            pop(q, p, &q->sorted[count++]);
-    }
-    qsort(q->sorted, count, sizeof *q->sorted, compare_seq);
-    q->out = mr_xgrow(q->out, &q->out_cap, count + 1, sizeof *q->out);
-    for (size_t i = 0; i < count; i++)
-        q->out[i] = q->sorted[i].rec;
-    *records = q->out;
-    return count;
-}
-
-/* The partition whose first record came first, of those that are not known to wait. */
-static struct tx_part *oldest(struct mr_tx_queue *q, bool waiting)
-{
-    struct tx_part *found = NULL;
-    for (size_t i = 0; i < q->part_count; i++) {
-        struct tx_part *p = q->parts[i];
-        if (p == NULL || p->count == 0)
-            continue;
-        bool waits = p->blocked != NULL && !mr_tx_is_whole(q, p->blocked);
-        if (waits == waiting && (found == NULL || p->items[p->head].seq < found->items[found->head].seq))
-            found = p;
-    }
-    return found;
-}
-
-bool mr_tx_queue_next(struct mr_tx_queue *q, const struct mr_record **records, size_t *count)
-{
-    for (;;) {
-        struct tx_part *p = oldest(q, false);
-        if (p == NULL && q->bytes > q->set.max_bytes && (p = oldest(q, true)) != NULL) {
-            release(q, p->blocked, "more than batch.transaction_bytes would have to be held");
-            continue;
-        }
-        if (p == NULL)
-            break;
-        p->blocked = close_over(q, p);
-        if (p->blocked != NULL)
-            continue;
-        *count = give_out(q, records);
-        end_txs(q, *count);
-        return true;
-    }
-    q->dirty = false;
-    return false;
-}
-
-size_t mr_tx_queue_take_all(struct mr_tx_queue *q, const struct mr_record **records)
-{
-    q->visit++;
-    for (size_t i = 0; i < q->part_count; i++) {
-        struct tx_part *p = q->parts[i];
-        if (p == NULL)
-            continue;
-        p->visit = q->visit;
-        p->upto = p->base + p->count;
-        memset(p->ended, 0, sizeof p->ended);
-    }
-    q->finished = false;
-    size_t count = give_out(q, records);
-    uint64_t whole = q->counts.whole;
-    end_txs(q, count);
-    q->counts.whole = whole;
-    return count;
 }
 
 /* ---- questions ---- */

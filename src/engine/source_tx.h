@@ -27,7 +27,8 @@ struct mr_tx_settings {
     int64_t wait_ms;    /* for a transaction's missing records, since the last one came */
     bool is_file;       /* one partition may hold several topics */
     void *ctx;
-    bool (*reads_topic)(void *ctx, struct mr_str topic); /* is the topic among those that are read? Not asked for files */
+    bool (*reads_topic)(void *ctx, struct mr_str topic); /* is the topic among those that are read? Not asked for files, nor is the next */
+    size_t (*partitions)(void *ctx, struct mr_str topic); /* of the topic, as far as this instance has ever had them */
 };
 
 /* Counted since the start. */

@@ -1,4 +1,5 @@
-/* What the files of source_tx share: source_tx.c (records come and go, time passes), source_tx_whole.c (when is a transaction whole). */
+/* What the files of source_tx share: source_tx.c (records come and go, time passes), source_tx_whole.c (when is a transaction whole),
+ * source_tx_unit.c (what goes together). */
 #ifndef MILLRACE_ENGINE_SOURCE_TX_PARTS_H
 #define MILLRACE_ENGINE_SOURCE_TX_PARTS_H
 
@@ -6,6 +7,8 @@
 
 #include "source_tx.h"
 
+#define RECORD_BYTES 256 /* what a record takes beside its own bytes */
+#define QUIET_MS 1000    /* of a producer that marks no ends, and before it is believed that records are lacking */
 #define RECENT 16 /* transactions of a partition that are remembered after they have ended without a mark */
 
 struct tx;
@@ -83,7 +86,8 @@ struct tx {
     bool is_split;          /* told and counted: it goes unfinished */
     int64_t last_ms;        /* by the queue's clock: when its last record came */
     uint64_t visit;
-    uint64_t asked;         /* when it was last found not to be whole, as the queue's seq */
+    uint64_t asked;         /* when it was last found not to be whole, as the queue's seq and clock */
+    int64_t asked_ms;
     bool is_gone;
 };
 
@@ -111,6 +115,10 @@ struct mr_tx_queue {
 
 /* Is it whole by what is known now? Sets is_whole. */
 bool mr_tx_is_whole(struct mr_tx_queue *q, struct tx *tx);
+/* All its records are gone, or are none of its any more: forget it. */
+void mr_tx_end(struct mr_tx_queue *q, struct tx *tx);
+/* It is not waited for any longer. In a file no END may have come so far: then none will. */
+void mr_tx_release(struct mr_tx_queue *q, struct tx *tx, const char *why_z);
 /* The END event has come. */
 void mr_tx_take_end(struct mr_tx_queue *q, struct tx *tx, const struct mr_tx_end *end);
 /* Does that topic come with the records that are read? */

@@ -76,28 +76,46 @@ static bool has_passed(const struct tx_stream *st, const struct tx *tx)
     return st->last != tx && st->last->scope == tx->scope && (!st->last->end_seen || st->last->end_seq > tx->end_seq);
 }
 
+/* Do the ends come in the order of the transactions? Then they are in one partition. */
+static bool ends_in_order(const struct mr_tx_queue *q, const struct tx_scope *scope)
+{
+    if (scope->many_ends_in || scope->ends_in == NULL)
+        return false;
+    return q->set.is_file || q->set.partitions(q->set.ctx, mr_str_z(scope->ends_in->topic_z)) == 1;
+}
+
+/* Have all partitions of the topic gone on? One of which nothing has come yet has not. */
+static bool all_passed(const struct mr_tx_queue *q, const struct tx_topic *topic, const struct tx *tx)
+{
+    if (topic == NULL || topic->count == 0 || (!q->set.is_file && topic->count < q->set.partitions(q->set.ctx, topic->streams[0]->name)))
+        return false;
+    for (size_t k = 0; k < topic->count; k++)
+        if (!has_passed(topic->streams[k], tx))
+            return false;
+    return true;
+}
+
 /* Every topic that owes rows has passed it: more will not come. */
 static bool owes_nothing(const struct mr_tx_queue *q, const struct tx *tx)
 {
     struct mr_buf buf = MR_BUF_INIT(4096);
-    bool done = !tx->scope->is_routed && !tx->scope->many_ends_in && tx->end.count > 0;
+    bool done = !tx->scope->is_routed && tx->end.count > 0 && ends_in_order(q, tx->scope);
     for (size_t i = 0; i < tx->end.count && done; i++) {
         const struct mr_tx_count *count = &tx->end.counts[i];
         const struct tx_topic *topic = mr_map_get(q->topics, topic_of(tx->scope, count->collection, &buf));
         if (topic != NULL && rows_of(tx, topic) >= count->events)
             continue;
-        done = topic != NULL; /* else nothing of it has come yet */
-        for (size_t k = 0; done && k < topic->count; k++)
-            done = has_passed(topic->streams[k], tx);
+        done = all_passed(q, topic, tx);
     }
     mr_buf_free(&buf);
     return done;
 }
 
 /* Behind it in one of its topics stands a transaction whose end has been told: its own will not be. */
-static bool has_no_end(const struct tx *tx)
+static bool has_no_end(const struct mr_tx_queue *q, const struct tx *tx)
 {
-    for (size_t i = 0; i < tx->in_count && !tx->scope->many_ends_in; i++) {
+    bool in_order = ends_in_order(q, tx->scope);
+    for (size_t i = 0; i < tx->in_count && in_order; i++) {
         const struct tx *last = tx->in[i].stream->last;
         if (last != NULL && last != tx && last->scope == tx->scope && last->end_seen)
             return true;
@@ -109,12 +127,15 @@ bool mr_tx_is_whole(struct mr_tx_queue *q, struct tx *tx)
 {
     if (tx->is_whole || tx->scope == NULL || tx->scope->ends == ENDS_UNKNOWN)
         return tx->is_whole;
-    if (tx->asked == q->seq)
+    if (tx->asked == q->seq && tx->asked_ms == q->clock_ms)
         return false;
     tx->asked = q->seq;
+    tx->asked_ms = q->clock_ms;
     if (tx->end_seen && tx->rows >= tx->expected)
         return tx->is_whole = true;
-    if (tx->end_seen ? !owes_nothing(q, tx) : !has_no_end(tx))
+    if (!q->finished && q->clock_ms - tx->last_ms < QUIET_MS) /* partitions may still be on their way to us */
+        return false;
+    if (tx->end_seen ? !owes_nothing(q, tx) : !has_no_end(q, tx))
         return false;
     if (q->counts.short_of++ == 0)
         mr_log(MR_LOG_WARN, "a transaction of the source has fewer records in its topics than its end tells, or no end: it is applied as it is",

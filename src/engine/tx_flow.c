@@ -38,6 +38,17 @@ static bool reads_topic(void *ctx, struct mr_str topic)
     return false;
 }
 
+static size_t partitions(void *ctx, struct mr_str topic)
+{
+    const struct mr_engine *e = ctx;
+    size_t count = 0;
+    for (size_t i = 0; i < e->part_states.count; i++) {
+        const struct mr_part_state *ps = e->part_states.items[i];
+        count += ps != NULL && mr_str_eq_z(topic, ps->part->topic_z);
+    }
+    return count;
+}
+
 /* ---- life ---- */
 
 void mr_engine_tx_start(struct mr_engine *e)
@@ -50,6 +61,7 @@ void mr_engine_tx_start(struct mr_engine *e)
         .is_file = strcmp(e->source_ops->name, "file") == 0,
         .ctx = e,
         .reads_topic = reads_topic,
+        .partitions = partitions,
     };
     e->txq = mr_tx_queue_create(&set);
     e->peek_ar = mr_arena_create(1u << 16);

@@ -55,6 +55,16 @@ static void put_row(unsigned table, unsigned id, unsigned tx, unsigned order)
     stage_put(part_of(table, id), key, value);
 }
 
+/* Of a snapshot. */
+static void put_plain(size_t part, unsigned id)
+{
+    char key[64], value[256];
+    snprintf(key, sizeof key, "{\"id\":%u}", id);
+    snprintf(value, sizeof value,
+             "{\"before\":null,\"after\":{\"id\":%u,\"v\":0},\"source\":{\"name\":\"p\",\"db\":\"db\",\"table\":\"a\"},\"op\":\"r\",\"ts_ms\":1}", id);
+    stage_put(part, key, value);
+}
+
 /* Counted by its END, and maybe not to be read. */
 static void put_note(unsigned tx, unsigned order, bool is_broken)
 {
@@ -139,6 +149,8 @@ static void play(uint64_t seed)
     unsigned count = 20 + below(80);
     bool broken_notes = below(2) == 0;
     size_t records = 0;
+    for (unsigned i = below(3) * 40; i > 0; i--) /* a partition that lags behind the others */
+        put_plain(A1, 1000 + i);
     for (unsigned tx = 1; tx <= count; tx++)
         put_transaction(tx, broken_notes && tx < count);
     count++;

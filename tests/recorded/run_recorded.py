@@ -82,6 +82,8 @@ LONG_DURATIONS = {"types.columns.pb.rows.lasted": "text", "types.columns.pb.text
 
 def set_args(stream, target):
     more = LONG_DURATIONS if stream == "protobuf-rows" and target.name in ("mariadb", "mysql") else {}
+    if os.environ.get("TRANSACTIONS") == "source":
+        more = {**more, "transactions": "source"}
     return [a for k, v in {**SETTINGS.get(stream, {}), **more}.items() for a in ("--set", f"{k}={v}")]
 
 
@@ -373,6 +375,7 @@ def run(stream, source, target):
 
 
 def main():
+    """TRANSACTIONS=source loads the stream with that setting: the same tables."""
     target_name, source, only = sys.argv[1], sys.argv[2], sys.argv[3:]
     failed = 0
     streams = only or [s for s in STREAMS if s != "canal-ddl" or knows_ddl()]

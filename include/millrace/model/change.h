@@ -186,7 +186,7 @@ struct mr_change {
     bool tx_last;                 /* this change ends its transaction */
     bool tx_marks_last;           /* the producer does mark the last one */
     struct mr_str tx_scope;       /* not "": the transaction may lie in several partitions, and a message with tx_end tells its end. Ids are
-                                     unique within the scope (Debezium: the connector's topic.prefix) */
+                                     unique within the scope (Debezium: its topics' common beginning) */
     int64_t tx_order;             /* the event's number in such a transaction, from 1; 0 = it is not counted */
     const struct mr_tx_end *tx_end; /* CONTROL TRANSACTION; else NULL */
     int64_t source_us;            /* time of the change at the source, INT64_MIN unknown */
