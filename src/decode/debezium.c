@@ -111,8 +111,8 @@ static struct mr_str scope_of(struct mr_str topic, struct mr_str name)
     return name;
 }
 
-/* The member `transaction`: the connector's provide.transaction.metadata. MySQL and MariaDB end a transaction before TRUNCATE; the message has an id
- * of its own, whose end is never told. */
+/* The member `transaction`: the connector's provide.transaction.metadata. For MySQL and MariaDB a TRUNCATE is a
+ * transaction by itself, whose end is never told. */
 static void read_transaction(const struct mr_record *rec, const struct mr_shape *sh, struct mr_arena *ar, struct mr_change *out)
 {
     const struct mr_json_doc *doc = sh->doc;
@@ -122,8 +122,9 @@ static void read_transaction(const struct mr_record *rec, const struct mr_shape 
     uint32_t id = MR_JSON_MEMBER(doc, tx, "id"), order = MR_JSON_MEMBER(doc, tx, "total_order");
     uint32_t name = MR_JSON_MEMBER(doc, source, "name"), connector = MR_JSON_MEMBER(doc, source, "connector");
     bool commits_ddl = mr_json_string_is(doc, connector, MR_STR("mysql")) || mr_json_string_is(doc, connector, MR_STR("mariadb"));
-    if (!mr_json_is(doc, id, MR_J_STRING) || (commits_ddl && mr_json_string_is(doc, sh->node[MR_M_OP], MR_STR("t"))))
+    if (!mr_json_is(doc, id, MR_J_STRING))
         return;
+    out->tx_last = commits_ddl && mr_json_string_is(doc, sh->node[MR_M_OP], MR_STR("t"));
     out->tx_id = mr_json_string(doc, id, ar, NULL);
     if (mr_json_is(doc, name, MR_J_STRING))
         out->tx_scope = scope_of(rec->topic, mr_json_string(doc, name, ar, NULL));
@@ -197,6 +198,7 @@ static enum mr_status emit_marked(void *ctx, const struct mr_change *ev, struct 
     copy.tx_id = add->tx.tx_id;
     copy.tx_scope = add->tx.tx_scope;
     copy.tx_order = add->tx.tx_order;
+    copy.tx_last = add->tx.tx_last;
     return add->emit(add->ctx, &copy, err);
 }
 

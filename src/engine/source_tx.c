@@ -109,27 +109,37 @@ static struct tx_part *part_of(struct mr_tx_queue *q, const struct mr_partition 
     return p;
 }
 
-static struct tx_stream *stream_of(struct mr_tx_queue *q, struct tx_part *p, struct mr_str name)
+static struct tx_topic *topic_of(struct mr_tx_queue *q, struct mr_str name)
 {
-    if (p->recent_stream != NULL && mr_str_eq(p->recent_stream->name, name))
-        return p->recent_stream;
-    struct tx_stream *st = mr_map_get(p->streams, name);
     struct tx_topic *topic = mr_map_get(q->topics, name);
+    if (topic != NULL)
+        return topic;
+    topic = mr_xcalloc(1, sizeof *topic);
+    mr_map_put(q->topics, name, topic);
+    (void)mr_map_at(q->topics, mr_map_count(q->topics) - 1, &topic->name);
+    return topic;
+}
+
+/* A file may hold the records of many partitions. */
+static struct tx_stream *stream_of(struct mr_tx_queue *q, struct tx_part *p, const struct mr_record *rec)
+{
+    struct tx_stream *st = p->recent_stream;
+    if (st != NULL && st->partition == rec->partition && mr_str_eq(st->topic->name, rec->topic))
+        return st;
+    struct mr_buf key = MR_BUF_INIT(MAX_NAME);
+    mr_buf_append(&key, &rec->partition, sizeof rec->partition);
+    mr_buf_append_str(&key, rec->topic);
+    st = mr_map_get(p->streams, mr_buf_str(&key));
     if (st == NULL) {
-        if (topic == NULL) {
-            topic = mr_xcalloc(1, sizeof *topic);
-            mr_map_put(q->topics, name, topic);
-        }
+        struct tx_topic *topic = topic_of(q, rec->topic);
         st = mr_xcalloc(1, sizeof *st);
-        mr_map_put(p->streams, name, st);
-        st->part = p;
-        st->topic = topic;
-        (void)mr_map_at(p->streams, mr_map_count(p->streams) - 1, &st->name);
+        *st = (struct tx_stream){.part = p, .topic = topic, .partition = rec->partition};
+        mr_map_put(p->streams, mr_buf_str(&key), st);
         topic->streams = mr_xgrow(topic->streams, &topic->cap, topic->count + 1, sizeof *topic->streams);
         topic->streams[topic->count++] = st;
     }
-    p->recent_stream = st;
-    return st;
+    mr_buf_free(&key);
+    return p->recent_stream = st;
 }
 
 /* ---- what cannot be kept ---- */
@@ -313,7 +323,7 @@ static struct tx *find_tx(struct mr_tx_queue *q, struct tx_part *p, struct tx_sc
 
 static void join(struct mr_tx_queue *q, struct tx *tx, struct tx_part *p, const struct mr_record *rec, const struct mr_tx_mark *mark)
 {
-    struct tx_stream *st = stream_of(q, p, rec->topic);
+    struct tx_stream *st = stream_of(q, p, rec);
     size_t i = tx->in_count;
     while (i > 0 && tx->in[i - 1].stream != st)
         i--;
@@ -329,7 +339,7 @@ static void join(struct mr_tx_queue *q, struct tx *tx, struct tx_part *p, const 
         m->rows++;
         tx->rows++;
     }
-    if (mark->has_rows)
+    if (mark->has_rows || mark->order == 0) /* boundaries follow one another as the transactions do */
         st->last = tx;
     tx->marks_last = tx->marks_last || mark->marks_last;
     tx->last_ms = q->clock_ms;
@@ -379,8 +389,10 @@ enum mr_status mr_tx_queue_add(struct mr_tx_queue *q, const struct mr_record *re
             mr_tx_take_end(q, tx, mark->end);
     }
     hold(q, p, rec, tx);
-    if (tx != NULL && tx->scope == NULL && mark->is_last)
+    if (tx != NULL && mark->is_last && tx->scope == NULL)
         end_run(q, p, true);
+    else if (tx != NULL && mark->is_last)
+        tx->is_whole = true;
     q->dirty = true;
     return MR_OK;
 }

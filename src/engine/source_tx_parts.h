@@ -29,13 +29,14 @@ struct tx_scope {
 
 /* A topic, and in which partitions it comes (a file: its lines of that topic). */
 struct tx_topic {
+    struct mr_str name; /* borrowed from the map */
     struct tx_stream **streams;
     size_t count, cap;
 };
 struct tx_stream {
     struct tx_part *part;
     struct tx_topic *topic;
-    struct mr_str name;    /* the topic's, borrowed from its map */
+    int32_t partition;     /* the messages' own */
     struct tx *last;       /* whose row came last; NULL none, or one that is gone */
     uint64_t last_end_seq; /* when the END of the one that is gone came; 0 never */
 };
@@ -52,7 +53,7 @@ struct tx_part {
     size_t head, count, cap;
     uint64_t base;         /* number of items[head], counted from the partition's first */
     size_t bytes;
-    struct mr_map *streams; /* topic → struct tx_stream */
+    struct mr_map *streams; /* partition and topic of the messages → struct tx_stream */
     struct tx_stream *recent_stream;
     struct tx *run;        /* the transaction that goes on here, of a producer that keeps its records together; NULL none */
     uint64_t ended[RECENT]; /* hashes of names */

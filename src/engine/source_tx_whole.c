@@ -87,7 +87,7 @@ static bool ends_in_order(const struct mr_tx_queue *q, const struct tx_scope *sc
 /* Have all partitions of the topic gone on? One of which nothing has come yet has not. */
 static bool all_passed(const struct mr_tx_queue *q, const struct tx_topic *topic, const struct tx *tx)
 {
-    if (topic == NULL || topic->count == 0 || (!q->set.is_file && topic->count < q->set.partitions(q->set.ctx, topic->streams[0]->name)))
+    if (topic == NULL || topic->count == 0 || (!q->set.is_file && topic->count < q->set.partitions(q->set.ctx, topic->name)))
         return false;
     for (size_t k = 0; k < topic->count; k++)
         if (!has_passed(topic->streams[k], tx))
@@ -99,7 +99,8 @@ static bool all_passed(const struct mr_tx_queue *q, const struct tx_topic *topic
 static bool owes_nothing(const struct mr_tx_queue *q, const struct tx *tx)
 {
     struct mr_buf buf = MR_BUF_INIT(4096);
-    bool done = !tx->scope->is_routed && tx->end.count > 0 && ends_in_order(q, tx->scope);
+    bool may_come = q->set.is_file && !q->finished; /* nobody knows what is further down */
+    bool done = !may_come && !tx->scope->is_routed && tx->end.count > 0 && ends_in_order(q, tx->scope);
     for (size_t i = 0; i < tx->end.count && done; i++) {
         const struct mr_tx_count *count = &tx->end.counts[i];
         const struct tx_topic *topic = mr_map_get(q->topics, topic_of(tx->scope, count->collection, &buf));
@@ -123,6 +124,13 @@ static bool has_no_end(const struct mr_tx_queue *q, const struct tx *tx)
     return false;
 }
 
+/* A BEGIN, and behind it another transaction's: its rows have gone, or will come without an end. */
+static bool is_begin_alone(const struct tx *tx)
+{
+    const struct tx *last = tx->in_count == 1 && tx->rows == 0 && !tx->end_seen ? tx->in[0].stream->last : NULL;
+    return last != NULL && last != tx && last->scope == tx->scope;
+}
+
 bool mr_tx_is_whole(struct mr_tx_queue *q, struct tx *tx)
 {
     if (tx->is_whole || tx->scope == NULL || tx->scope->ends == ENDS_UNKNOWN)
@@ -131,7 +139,7 @@ bool mr_tx_is_whole(struct mr_tx_queue *q, struct tx *tx)
         return false;
     tx->asked = q->seq;
     tx->asked_ms = q->clock_ms;
-    if (tx->end_seen && tx->rows >= tx->expected)
+    if ((tx->end_seen && tx->rows >= tx->expected) || is_begin_alone(tx))
         return tx->is_whole = true;
     if (!q->finished && q->clock_ms - tx->last_ms < QUIET_MS) /* partitions may still be on their way to us */
         return false;

@@ -186,7 +186,7 @@ static void test_no_commit_shows_half_of_a_transaction(void **state)
     (void)state;
     const char *only = getenv("SEED");
     mr_log_setup(getenv("FLOW_LOG") ? MR_LOG_INFO : (enum mr_log_level)(MR_LOG_ERROR + 1), MR_LOG_LOGFMT, false);
-    uint64_t most = getenv("MILLRACE_ALL_TESTS") ? 150 : 10;
+    uint64_t most = getenv("MILLRACE_ALL_TESTS") ? 150 : 5;
     for (uint64_t seed = 1; seed <= most || only; seed++) {
         if (only == NULL || strtoull(only, NULL, 10) == seed)
             play(seed);

@@ -9,6 +9,7 @@ import decimal
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -87,6 +88,13 @@ def set_args(stream, target):
     return [a for k, v in {**SETTINGS.get(stream, {}), **more}.items() for a in ("--set", f"{k}={v}")]
 
 
+def check_transactions(done):
+    """All were kept together, and none lacked records."""
+    if os.environ.get("TRANSACTIONS") == "source" and not re.search("whole=[1-9][0-9]* split=0 incomplete=0", done.stderr):
+        print(done.stderr)
+        sys.exit("transactions were not kept")
+
+
 def registry_of(stream):
     """A registry that gives the recorded answers, some of them only after an error that passes."""
     if not os.path.exists(os.path.join(HERE, stream, "registry.json")):
@@ -104,7 +112,7 @@ def load_file(stream, target):
         with open(path, "w", encoding="utf-8") as f:
             f.write(events(stream))
         with registry_of(stream) as registry:
-            millrace("backfill", path, *target.args(), *set_args(stream, target), *registry_args(registry))
+            check_transactions(millrace("backfill", path, *target.args(), *set_args(stream, target), *registry_args(registry)))
 
 
 def load_kafka(stream, target):
@@ -113,8 +121,9 @@ def load_kafka(stream, target):
     prefix = f"{target.name}{os.getpid()}-{stream}."
     subprocess.run([os.environ["KAFKA_LOAD"], broker, prefix], input=events(stream), text=True, check=True)
     with registry_of(stream) as registry:
-        millrace("backfill", "--from", f"kafka://{broker}/^{prefix.replace('.', '[.]')}.*", "--group", prefix + "group", *target.args(), *set_args(stream, target),
-                 *registry_args(registry))
+        done = millrace("backfill", "--from", f"kafka://{broker}/^{prefix.replace('.', '[.]')}.*", "--group", prefix + "group", *target.args(), *set_args(stream, target),
+                        *registry_args(registry))
+    check_transactions(done)
 
 
 # ---- relational tables ----
