@@ -125,6 +125,7 @@ static enum mr_status check(const struct mr_config *cfg, struct mr_error *err)
     MR_TRY(check_template(cfg, &cfg->target_table, err));
     MR_TRY(mr_config_check_unwrap(cfg, err));
     MR_TRY(check_transactions(cfg, err));
+    MR_TRY(mr_config_check_status(cfg, err));
     if (!*cfg->format)
         return mr_config_fail(cfg, &cfg->format, err, "is empty; \"auto\" finds the format out");
     return MR_OK;
@@ -142,6 +143,7 @@ static void complete(struct mr_config *cfg)
         mr_xfree(cfg->kafka_group);
         cfg->kafka_group = mr_xstrdup("millrace");
     }
+    mr_config_complete_status(cfg);
     mr_config_matched_init(cfg);
 }
 

@@ -144,7 +144,7 @@ enum mr_status mr_control_store(struct mr_sink *sink, struct mr_str pipeline, co
     MR_TRY_DONE(moves_json(moves, count, &json, ar, &params[1], err));
     MR_TRY_DONE(mr_control_fetch(sink, MR_Q_position_store, params, 2, 2, &rows, err));
     if (rows.count != 1) {
-        status = mr_fail(err, MR_E_BUG, "storing positions gave %zu rows", rows.count);
+        status = mr_fail(err, MR_E_CONFIG, "the control table meta has lost its row");
         goto done;
     }
     int64_t matched = mr_control_int(rows.cells[0]);

@@ -9,7 +9,6 @@
 #include <millrace/base/mem.h>
 #include <millrace/base/time.h>
 
-#define STATISTICS_MS 5000
 #define MAX_NEW_PAUSE 4096 /* batches */
 
 /* ---- records and chunks ---- */
@@ -305,6 +304,7 @@ static void settle(struct mr_engine *e, size_t at)
         struct mr_job *job = &batch->jobs[i];
         if (job->status == MR_OK) {
             count_job(e, job);
+            mr_status_sender_wake(e->sender, job->table_count > 0 ? job->table_count + 2 : 0);
             continue;
         }
         refused = true;
@@ -827,6 +827,21 @@ static bool is_due(const struct mr_engine *e)
     return left_ms(e) == 0 && (e->in_flight_count < MR_MAX_IN_FLIGHT || !e->source_more);
 }
 
+/* The outbox is as full as it may get: nothing is read until some of it has been sent. */
+static bool waits_for_status_topic(struct mr_engine *e)
+{
+    bool is_full = mr_status_sender_is_full(e->sender);
+    if (is_full && !e->told_full)
+        mr_log(MR_LOG_WARN, "the load waits: status.max_pending status events are not sent yet",
+               MR_KV_INT("max_pending", e->cfg->status_max_pending));
+    if (!is_full && e->told_full)
+        mr_log_plain(MR_LOG_INFO, "the load goes on: status events have been sent");
+    e->told_full = is_full;
+    if (is_full)
+        mr_engine_idle_poll(e, 100);
+    return is_full;
+}
+
 enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err)
 {
     if (e->txq != NULL)
@@ -843,6 +858,8 @@ enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err)
         return do_todo(e, err);
     MR_TRY(mr_engine_save_statistics(e, false, err));
     MR_TRY(mr_engine_check_dropped(e, err));
+    if (waits_for_status_topic(e))
+        return MR_OK;
 
     if (mr_engine_chunk_is_read(e)) {
         if (e->source_ended)
@@ -859,27 +876,5 @@ enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err)
     MR_TRY(take_records(e, &end, err));
     if (end || is_due(e))
         return mr_engine_flush(e, err);
-    return MR_OK;
-}
-
-/* ---- statistics ---- */
-
-enum mr_status mr_engine_save_statistics(struct mr_engine *e, bool now, struct mr_error *err)
-{
-    int64_t ms = mr_monotonic_ms();
-    if (!now && (ms - e->last_statistics_ms < STATISTICS_MS || e->control == NULL))
-        return MR_OK;
-    if (!now && e->sink_ops->single_writer && e->in_flight_count > 0)
-        return MR_OK; /* it would wait for the applier's transaction */
-    e->last_statistics_ms = ms;
-    for (size_t i = 0; i < mr_relations_count(e->rels); i++) {
-        struct mr_rel *rel = mr_relations_at(e->rels, i);
-        if (!rel->saved || rel->shape_dirty || mr_tracker_changed(rel->tk))
-            continue;
-        enum mr_status status = mr_gate_save_statistics(&e->gate, rel, err);
-        if (status == MR_E_ENV || status == MR_E_BUSY)
-            return MR_OK; /* approximate by promise: next time */
-        MR_TRY(status);
-    }
     return MR_OK;
 }

@@ -10,6 +10,7 @@
 #include "ddl_gate.h"
 #include "intake.h"
 #include "source_tx.h"
+#include "status_sender.h"
 #include "type_feed.h"
 #include "watch.h"
 
@@ -36,6 +37,8 @@ struct mr_engine {
 
     struct mr_applier_shared shared;
     struct mr_applier *appliers[MR_MAX_LANES];
+    struct mr_status_sender *sender;    /* NULL: nothing is told */
+    bool told_full;                     /* that the load waits for the status topic */
     struct mr_watch *watch;             /* over the control connection, while a stop is due */
 
     struct mr_tx_queue *txq;            /* transactions: source; else NULL */

@@ -1,11 +1,14 @@
 /* The control tables in MariaDB and MySQL: the checks that hold for every target, and claims that meet one another. The server is named by the
  * file in MILLRACE_TEST_MYSQL; the control tables live in a database of their own. */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "my_server.h"
 #undef OK /* both helpers have it */
 
 #include "support/control_checks.h"
+
+#include "sink/mysql/my.h"
 
 static char schema[] = "mr `control";
 #define SCHEMA "`mr ``control`"
@@ -197,11 +200,69 @@ static void test_tables_of_a_newer_layout_are_refused(void **state)
     assert_non_null(strstr(refusal.message, "newer"));
 }
 
+/* ---- KILL QUERY ---- */
+
+struct killer {
+    char statement[64];
+    atomic_bool quit;
+};
+
+static void *kill_in_thread(void *ctx)
+{
+    struct killer *k = ctx;
+    MYSQL *conn = connect_raw();
+    for (unsigned pause = 1; !atomic_load(&k->quit); pause = pause * 5 % 307) {
+        (void)mysql_query(conn, k->statement);
+        usleep(pause);
+    }
+    mysql_close(conn);
+    return NULL;
+}
+
+static void connect_again(void)
+{
+    control_sink->ops->destroy(control_sink);
+    control_sink = connect_with(&cfg);
+}
+
+/* Queries, one after another, until one is ended by somebody else. */
+static void query_until_killed(int64_t epoch)
+{
+    struct mr_position_move stay = {&part_a, 0, -1, -1, epoch};
+    struct mr_error why = {0};
+    enum mr_status status = MR_OK;
+    int64_t schema_epoch;
+    for (int i = 0; i < 100000 && status == MR_OK; i++)
+        status = i % 2 ? mr_control_store(control_sink, NAME, &stay, 1, &schema_epoch, &why) :
+                         mr_control_schema_epoch(control_sink, &schema_epoch, &why);
+    if (status != MR_E_ENV)
+        fail_msg("%s: %s", mr_status_name(status), why.message);
+    if (!control_sink->ops->is_alive(control_sink))
+        connect_again();
+}
+
+/* The server may end a query in the midst of its result: that must neither be taken for an answer, nor leave a connection on which the next query
+ * waits for ever. */
+static void test_a_query_that_is_killed_fails_and_the_work_goes_on(void **state)
+{
+    (void)state;
+    int64_t mine = claim_one(control_sink, &part_a, 1).epoch;
+    for (int i = 0; i < 40; i++) {
+        struct killer k = {.quit = false};
+        pthread_t thread;
+        snprintf(k.statement, sizeof(k.statement), "KILL QUERY %lu", mr_my_of(control_sink)->thread_id);
+        assert_int_equal(pthread_create(&thread, NULL, kill_in_thread, &k), 0);
+        query_until_killed(mine);
+        atomic_store(&k.quit, true);
+        pthread_join(thread, NULL);
+    }
+}
+
 /* What people query: readable without knowing the program. */
 static void test_the_tables_explain_themselves(void **state)
 {
     (void)state;
-    assert_value("SELECT COUNT(*), SUM(TABLE_COMMENT = '') FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'mr `control'", "10|0\n");
+    assert_value("SELECT COUNT(*), SUM(TABLE_COMMENT = '') FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'mr `control'", "14|0\n");
 }
 
 /* The path of a file is a topic too. */
@@ -226,6 +287,7 @@ int main(void)
         CONTROL_CHECK(test_several_instances_may_make_the_tables_at_once),
         CONTROL_CHECK(test_a_making_that_was_ended_is_gone_through_again),
         CONTROL_CHECK(test_tables_of_a_newer_layout_are_refused),
+        CONTROL_CHECK(test_a_query_that_is_killed_fails_and_the_work_goes_on),
         CONTROL_CHECK(test_the_tables_explain_themselves),
         CONTROL_CHECK(test_a_topic_of_many_bytes_has_its_position),
     };

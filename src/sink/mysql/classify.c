@@ -1,6 +1,7 @@
-/* From an error number of the server or of its client library to what the caller must do: one visible table. A number that is not listed is
- * ENV: the batch waits and is tried again, with the message in the log. Trouble that we do not understand must never drain good rows into
- * the dead letters. */
+/* From an error number of the server or of its client library to what the caller must do: one visible table. Of a number that is not listed its
+ * SQLSTATE counts (mr_my_classify_state): data exceptions and violated constraints are a row's, whatever number a function in an index, a generated
+ * column or a check gives them. The rest is ENV: the batch waits and is tried again, with the message in the log. Trouble that we do not understand
+ * must never drain good rows into the dead letters. */
 #include "my.h"
 
 struct rule {
@@ -90,7 +91,10 @@ static const struct rule rules[] = {
     {1243, MR_E_SCHEMA, "no_statement"},
     {1265, MR_E_SCHEMA, "wrong_type"},
     {1347, MR_E_SCHEMA, "wrong_object"},
+    {1267, MR_E_SCHEMA, "wrong_type"}, /* the character set of a column that is compared has no such character */
     {1366, MR_E_SCHEMA, "wrong_type"},
+    {3854, MR_E_SCHEMA, "wrong_type"}, /* the column's character set has no such character */
+    {3988, MR_E_SCHEMA, "wrong_type"},
     {1406, MR_E_SCHEMA, MR_CODE_OUT_OF_RANGE}, /* longer than the column: which may grow */
     {3105, MR_E_SCHEMA, "generated"},
     {1906, MR_E_SCHEMA, "generated"},
@@ -115,6 +119,20 @@ static const struct rule rules[] = {
     {1834, MR_E_CONFIG, "has_dependents"},
     {3108, MR_E_CONFIG, "has_dependents"},
     {3780, MR_E_CONFIG, "has_dependents"},
+    {1089, MR_E_CONFIG, "has_dependents"}, /* of a prefix that the new type cannot have */
+    {1101, MR_E_CONFIG, "has_dependents"}, /* of a default value */
+    {1170, MR_E_CONFIG, "has_dependents"}, /* of an index that wants a length */
+    {1283, MR_E_CONFIG, "has_dependents"}, /* of a full-text index */
+    {1491, MR_E_CONFIG, "has_dependents"}, /* of partitions, here and in the next ones */
+    {1503, MR_E_CONFIG, "has_dependents"},
+    {1654, MR_E_CONFIG, "has_dependents"},
+    {1659, MR_E_CONFIG, "has_dependents"},
+    {3106, MR_E_CONFIG, "has_dependents"}, /* of generated columns and what is made of them */
+    {3837, MR_E_CONFIG, "has_dependents"},
+    {3959, MR_E_CONFIG, "has_dependents"}, /* of a check */
+    {4108, MR_E_CONFIG, "has_dependents"}, /* of partitions */
+    {4111, MR_E_CONFIG, "has_dependents"}, /* a key that the server has made for a table without one */
+    {4119, MR_E_CONFIG, "has_dependents"}, /* MariaDB: the history of a system-versioned table */
 
     /* this row */
     {1048, MR_E_DATA, MR_CODE_CONSTRAINT},
@@ -136,7 +154,9 @@ static const struct rule rules[] = {
     {1300, MR_E_DATA, MR_CODE_TEXT_INVALID},
     {1364, MR_E_DATA, MR_CODE_CONSTRAINT},
     {1369, MR_E_DATA, MR_CODE_CONSTRAINT},
+    {1411, MR_E_DATA, MR_CODE_OUT_OF_RANGE}, /* a function of the table's did not like the value */
     {1441, MR_E_DATA, MR_CODE_OUT_OF_RANGE},
+    {1442, MR_E_DATA, MR_CODE_REFUSED}, /* a trigger does what it may not */
     {1451, MR_E_DATA, MR_CODE_CONSTRAINT},
     {1452, MR_E_DATA, MR_CODE_CONSTRAINT},
     {1526, MR_E_DATA, MR_CODE_CONSTRAINT}, /* no partition for the value */
@@ -156,7 +176,18 @@ static const struct rule rules[] = {
     {3157, MR_E_DATA, MR_CODE_TOO_LARGE}, /* JSON nested deeper than 100 */
     {3158, MR_E_DATA, MR_CODE_TOO_LARGE},
     {3819, MR_E_DATA, MR_CODE_CONSTRAINT},
+    {3643, MR_E_DATA, MR_CODE_REFUSED}, /* a geometry of another reference system */
+    {3751, MR_E_DATA, MR_CODE_OUT_OF_RANGE}, /* an index over an expression */
+    {3752, MR_E_DATA, MR_CODE_OUT_OF_RANGE},
+    {3905, MR_E_DATA, MR_CODE_TOO_LARGE}, /* more values in an array than an index takes */
+    {3906, MR_E_DATA, MR_CODE_TOO_LARGE},
+    {3908, MR_E_DATA, MR_CODE_REFUSED},
     {4025, MR_E_DATA, MR_CODE_CONSTRAINT},
+    {4036, MR_E_DATA, MR_CODE_REFUSED}, /* MariaDB's JSON functions, in generated columns and checks */
+    {4037, MR_E_DATA, MR_CODE_REFUSED},
+    {4038, MR_E_DATA, MR_CODE_REFUSED},
+    {4039, MR_E_DATA, MR_CODE_REFUSED},
+    {4040, MR_E_DATA, MR_CODE_TOO_LARGE},
 
     /* text that we wrote ourselves */
     {1064, MR_E_BUG, "bug"},
@@ -175,6 +206,23 @@ enum mr_status mr_my_classify(const char *native_z, const char **code_z)
             if (rules[i].number == number)
                 found = &rules[i];
     if (code_z)
-        *code_z = found ? found->code : "unknown";
+        *code_z = found ? found->code : MR_MY_UNKNOWN;
     return found ? found->status : MR_E_ENV;
+}
+
+enum mr_status mr_my_classify_state(const char *state_z, const char **code_z)
+{
+    static const struct {
+        char class[3];
+        const char *code;
+    } classes[] = {{"22", MR_CODE_OUT_OF_RANGE}, {"23", MR_CODE_CONSTRAINT}, {"45", MR_CODE_REFUSED}}; /* 45: SIGNAL in a trigger */
+
+    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+        if (strncmp(state_z, classes[i].class, 2) != 0)
+            continue;
+        *code_z = classes[i].code;
+        return MR_E_DATA;
+    }
+    *code_z = MR_MY_UNKNOWN;
+    return MR_E_ENV;
 }

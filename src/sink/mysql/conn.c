@@ -65,10 +65,8 @@ static enum mr_status fill_error(const struct mr_my *my, unsigned number, const 
     enum mr_status status = mr_my_classify(native, &code);
     if (number == LOCK_TIMEOUT && my->lock_wait_ms > 0)
         status = MR_E_ENV; /* it has waited as long as it may: the caller has other things to do */
-    if (strcmp(code, "unknown") == 0 && strncmp(state, "45", 2) == 0) {
-        status = MR_E_DATA; /* a number of the user's own: SIGNAL in a trigger */
-        code = MR_CODE_REFUSED;
-    }
+    if (strcmp(code, MR_MY_UNKNOWN) == 0)
+        status = mr_my_classify_state(state, &code);
     mr_fail(err, status, "%s: %s", what, said);
     if (!err)
         return status;
@@ -91,6 +89,13 @@ enum mr_status mr_my_fail_stmt(struct mr_my *my, MYSQL_STMT *stmt, const char *w
     if (number == 0)
         return mr_my_fail(my, what, err);
     return fill_error(my, number, mysql_stmt_sqlstate(stmt), mysql_stmt_error(stmt), what, err);
+}
+
+void mr_my_break(struct mr_my *my)
+{
+    int fd = (int)mysql_get_socket(my->conn);
+    if (fd >= 0)
+        (void)shutdown(fd, SHUT_RDWR);
 }
 
 /* ---- Running text ---- */
@@ -213,13 +218,15 @@ static const char *const session_settings[] = {
 };
 
 /* Wishes: where the server refuses, the work goes on. Without innodb_strict_mode a table of many columns is made with a warning, and only the row
- * that is really too long is refused. A batch takes what it takes: cancelled and tried again it would never end. When our machine dies, what it
+ * that is really too long is refused. The history of a system-versioned table goes through an ALTER like the table. A key that MySQL adds to tables
+ * without one is none of ours to see. A batch takes what it takes: cancelled and tried again it would never end. When our machine dies, what it
  * held must not stay locked for hours. An array may have to be filled with very many nulls (MR_MY_FILL). */
 static const char *const wishes_of_mariadb[] = {
     "SET SESSION innodb_strict_mode = OFF",
     "SET SESSION max_statement_time = 0",
     "SET SESSION idle_transaction_timeout = 300",
     "SET SESSION max_recursive_iterations = 4294967295",
+    "SET SESSION system_versioning_alter_history = KEEP",
     NULL,
 };
 static const char *const wishes_of_mysql[] = {
@@ -227,6 +234,7 @@ static const char *const wishes_of_mysql[] = {
     "SET SESSION max_execution_time = 0",
     "SET SESSION wait_timeout = 600",
     "SET SESSION cte_max_recursion_depth = 4294967295",
+    "SET SESSION show_gipk_in_create_table_and_information_schema = OFF",
     NULL,
 };
 

@@ -270,6 +270,8 @@ static enum mr_status run_statement(struct mr_my *my, const struct mr_my_stateme
         return mr_my_fail_stmt(my, stmt, "a control query failed", err);
     rows->count = 0;
     enum mr_status status = read_result(my, stmt, rows, err);
+    if (status != MR_OK)
+        mr_my_break(my);
     bool has_rows = rows->width > 0;
     *affected = has_rows ? 0 : mysql_stmt_affected_rows(stmt);
     mysql_stmt_free_result(stmt);

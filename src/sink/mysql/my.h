@@ -37,7 +37,10 @@ enum mr_status mr_my_holds(struct mr_type type, bool is_key, struct mr_value v, 
 void mr_my_render(const struct mr_ddl_step *step, const struct mr_catalog_table *now, const struct mr_server *server,
                   struct mr_buf *out);
 enum mr_ddl_cost mr_my_cost(const struct mr_ddl_step *step, const struct mr_server *server);
+#define MR_MY_UNKNOWN "unknown" /* the code word of an error that no rule knows */
 enum mr_status mr_my_classify(const char *native_z, const char **code_z);
+/* What the SQLSTATE of an error says that no rule knows by its number: DATA, or still unknown and so ENV. */
+enum mr_status mr_my_classify_state(const char *state_z, const char **code_z);
 
 /* The DECIMAL that a type becomes: never beyond 65 digits, 30 of them after the point. Digits open is the widest of all. */
 struct mr_type mr_my_decimal(struct mr_type type);
@@ -92,6 +95,9 @@ enum mr_status mr_my_fail(struct mr_my *my, const char *what, struct mr_error *e
 enum mr_status mr_my_fail_stmt(struct mr_my *my, MYSQL_STMT *stmt, const char *what, struct mr_error *err);
 /* The code word beside a status that was made by hand. */
 void mr_my_set_code(struct mr_error *err, const char *code_z);
+/* A prepared statement's result broke off. The library would look for the rest of it before it runs the statement again or closes it, and would wait
+ * for ever if the server has none (KILL QUERY, a deadlock). So the connection ends here: what comes next fails at once, and is_alive tells. */
+void mr_my_break(struct mr_my *my);
 /* Run one statement without parameters; its rows are dropped. */
 enum mr_status mr_my_run(struct mr_my *my, struct mr_str sql, const char *what, struct mr_error *err) MR_MUST_CHECK;
 enum mr_status mr_my_run_z(struct mr_my *my, const char *sql_z, const char *what, struct mr_error *err) MR_MUST_CHECK;

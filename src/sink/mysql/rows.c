@@ -201,8 +201,10 @@ enum mr_status mr_my_run_row(struct mr_my_run *run, enum mr_my_stmt_kind kind, u
         status = mr_my_fail_stmt(run->my, st->stmt, "cannot apply rows", err);
     if (status == MR_OK)
         status = execute(run, st, "cannot apply a row", err);
-    if (status == MR_OK && kind == MR_MY_LOOK)
-        status = mysql_stmt_store_result(st->stmt) == 0 ? MR_OK : mr_my_fail_stmt(run->my, st->stmt, "cannot apply a row", err);
+    if (status == MR_OK && kind == MR_MY_LOOK && mysql_stmt_store_result(st->stmt) != 0) {
+        status = mr_my_fail_stmt(run->my, st->stmt, "cannot apply a row", err);
+        mr_my_break(run->my);
+    }
     if (status == MR_OK && affected)
         *affected = kind == MR_MY_LOOK ? mysql_stmt_num_rows(st->stmt) : mysql_stmt_affected_rows(st->stmt);
     if (kind == MR_MY_LOOK)
