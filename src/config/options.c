@@ -19,6 +19,8 @@ static const struct mr_word evolve_words[] = {
     {"full", MR_EVOLVE_FULL}, {"add", MR_EVOLVE_ADD}, {"none", MR_EVOLVE_NONE}, {NULL, 0}};
 static const struct mr_word ddl_words[] = {
     {"ignore", MR_DDL_IGNORE}, {"report", MR_DDL_REPORT}, {"apply", MR_DDL_APPLY}, {NULL, 0}};
+static const struct mr_word transaction_words[] = {
+    {"batch", MR_TRANSACTIONS_BATCH}, {"source", MR_TRANSACTIONS_SOURCE}, {NULL, 0}};
 static const struct mr_word id_size_words[] = {{"4", MR_ID_4}, {"8", MR_ID_8}, {NULL, 0}};
 static const struct mr_word protobuf_schema_words[] = {
     {"text", MR_PROTOBUF_TEXT}, {"descriptor", MR_PROTOBUF_DESCRIPTOR}, {NULL, 0}};
@@ -125,6 +127,9 @@ const struct mr_option mr_options[] = {
                "counted. `report`: written to the log and to the control table `ddl_history`. `apply`: columns and tables are added, "
                "widened, renamed and dropped in the target as at the source, as far as `target.evolve` allows; the statement itself is "
                "never run. Truncates are applied in every mode."},
+    {"transactions", MR_OPT_WORD, AT(transactions), .words = transaction_words, .default_z = "batch",
+     .help_z = "Where a transaction of the target may end. `batch`: between any two events. `source`: only between transactions of the "
+               "source, where the producer marks them; the rows of one, of whatever tables, become visible together. Needs one applier."},
     {"format", MR_OPT_TEXT, AT(format), .default_z = "auto", .flag_z = "--format",
      .help_z =
          "Format of the events. `auto` finds it out for each topic; `json` (plain rows) is never guessed. `avro`, `protobuf`, `json_sr`, "
@@ -460,6 +465,12 @@ const struct mr_option mr_options[] = {
      .help_z = "or this many bytes,"},
     {"batch.interval", MR_OPT_DURATION, AT(batch_interval_ms), .default_z = "100ms", .min = 1, .max = HOUR,
      .help_z = "or when its first row has waited this long."},
+    {"batch.transaction_bytes", MR_OPT_SIZE, AT(transaction_bytes), .default_z = "256MiB", .min = MIB, .max = 64 * GIB,
+     .help_z = "Under `transactions: source`: how much may be held in memory for transactions that are not whole. Beyond it the oldest one is "
+               "applied in parts, which is told and counted."},
+    {"batch.transaction_wait", MR_OPT_DURATION, AT(transaction_wait_ms), .default_z = "60s", .min = 1, .max = 24 * HOUR,
+     .help_z = "Under `transactions: source`: how long the rest of a transaction is waited for, since its last record came. Then it is applied "
+               "in parts, which is told and counted."},
 
     {"status.kafka.topic", MR_OPT_TEXT, AT(status_topic), .default_z = "",
      .help_z = "Topic in which Millrace tells about its own work, in Prostore's status events: deltas, writes and changes of "
