@@ -572,6 +572,14 @@ static const struct {
     enum mr_status status;
     const char *code;
 } classes[] = {
+    {"1036", MR_E_ENV, "read_only"},    {"1047", MR_E_ENV, "not_ready"},    {"1135", MR_E_ENV, "out_of_memory"},
+    {"1180", MR_E_ENV, "server_io"},    {"1194", MR_E_ENV, "table_broken"}, {"1195", MR_E_ENV, "table_broken"},
+    {"1370", MR_E_ENV, "no_rights"},    {"1449", MR_E_ENV, "no_definer"},   {"1792", MR_E_ENV, "read_only"},
+    {"1812", MR_E_ENV, "table_broken"}, {"1814", MR_E_ENV, "table_broken"}, {"1932", MR_E_ENV, "table_broken"},
+    {"1969", MR_E_ENV, "canceled"},     {"1503", MR_E_CONFIG, "has_dependents"}, {"3837", MR_E_CONFIG, "has_dependents"},
+    {"3959", MR_E_CONFIG, "has_dependents"}, {"1416", MR_E_DATA, "out_of_range"}, {"1442", MR_E_DATA, "refused"},
+    {"1467", MR_E_DATA, "out_of_range"}, {"3903", MR_E_DATA, "refused"},    {"3904", MR_E_DATA, "refused"},
+    {"3906", MR_E_DATA, "refused"},     {"3907", MR_E_DATA, "too_large"},
     {"2002", MR_E_ENV, "connection"},   {"2003", MR_E_ENV, "connection"},   {"2005", MR_E_ENV, "connection"},
     {"2006", MR_E_ENV, "connection"},   {"2012", MR_E_ENV, "connection"},   {"2013", MR_E_ENV, "connection"},
     {"2000", MR_E_ENV, "connection"},   {"2001", MR_E_ENV, "connection"},   {"2004", MR_E_ENV, "connection"},
@@ -631,6 +639,21 @@ static void test_every_error_number_has_its_class(void **state)
         if (status != classes[i].status || strcmp(code, classes[i].code) != 0)
             fail_msg("%s is %s, %s", classes[i].native, mr_status_name(status), code);
     }
+}
+
+static void test_a_number_that_is_not_known_is_judged_by_its_state(void **state)
+{
+    (void)state;
+    const char *code;
+    assert_int_equal(mr_my_classify_state("22999", &code), MR_E_DATA);
+    assert_string_equal(code, "refused");
+    assert_int_equal(mr_my_classify_state("23000", &code), MR_E_DATA);
+    assert_int_equal(mr_my_classify_state("45000", &code), MR_E_DATA);
+    assert_int_equal(mr_my_classify_state("40001", &code), MR_E_BUSY);
+    assert_int_equal(mr_my_classify_state("08S01", &code), MR_E_ENV);
+    assert_string_equal(code, "connection");
+    assert_int_equal(mr_my_classify_state("HY000", &code), MR_E_ENV);
+    assert_string_equal(code, "unknown");
 }
 
 /* ---- Control queries ---- */
@@ -744,6 +767,7 @@ int main(void)
         cmocka_unit_test(test_the_cost_of_a_step_is_known),
         cmocka_unit_test(test_servers_are_told_apart),
         cmocka_unit_test(test_every_error_number_has_its_class),
+        cmocka_unit_test(test_a_number_that_is_not_known_is_judged_by_its_state),
         cmocka_unit_test(test_a_query_text_is_taken_apart),
         cmocka_unit_test(test_urls_are_read),
         cmocka_unit_test(test_a_broken_url_is_not_quoted),

@@ -38,6 +38,8 @@ void mr_my_render(const struct mr_ddl_step *step, const struct mr_catalog_table 
                   struct mr_buf *out);
 enum mr_ddl_cost mr_my_cost(const struct mr_ddl_step *step, const struct mr_server *server);
 enum mr_status mr_my_classify(const char *native_z, const char **code_z);
+/* For numbers that classify does not know. */
+enum mr_status mr_my_classify_state(const char *state_z, const char **code_z);
 
 /* The DECIMAL that a type becomes: never beyond 65 digits, 30 of them after the point. Digits open is the widest of all. */
 struct mr_type mr_my_decimal(struct mr_type type);
