@@ -353,7 +353,7 @@ enum mr_status mr_engine_drain(struct mr_engine *e, int64_t deadline_ms, struct 
 
 /* ---- dispatch ---- */
 
-#define UNKNOWN_TRIES 5
+#define UNKNOWN_TRIES 3
 
 /* Where a change of a table ends in an error that nobody knows, again and again, waiting has no end in sight: a person must look. */
 static enum mr_status bring_once(struct mr_engine *e, struct mr_rel *rel, unsigned *unknown, bool *stale, bool *refused, struct mr_error *err)

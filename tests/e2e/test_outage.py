@@ -297,6 +297,23 @@ def test_a_table_that_refuses_all_rows_for_an_unknown_reason_is_waited_for(targe
                    "the target refuses the rows for an unknown reason")
 
 
+def test_a_change_of_a_table_that_fails_for_an_unknown_reason_ends_the_run(target):
+    """MariaDB does not alter a table that keeps its history, by an error that Millrace has no rule for."""
+    if target.name != "mariadb" or not ALL:
+        return
+    data = Input(15).add(300)
+    instance = Instance("run", data.path, *target.args(), *ARGS)
+    wait_for("nothing arrives", lambda: progress(target) == data.lines)
+    target.execute(f'ALTER TABLE "{target.schema}".items ADD SYSTEM VERSIONING')
+    with open(data.path, "a", encoding="utf-8") as f:
+        row = {"id": 900, "v": 1, "later": "x"}
+        f.write(json.dumps({"topic": "s.shop.items", "key": {"id": 900}, "value": envelope("items", "c", after=row)}) + "\n")
+    instance.expect(3)
+    check("the statement was: ALTER TABLE" in instance.log, "it does not say what it wanted to run")
+    everything(target, data)
+    data.close()
+
+
 def test_a_locked_sqlite_file_is_waited_for():
     target = Sqlite()
     data = Input(9).add(500)
