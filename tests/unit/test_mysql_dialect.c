@@ -693,12 +693,13 @@ static void test_urls_are_read(void **state)
     static const char *const good[] = {
         "mysql://u:p@h:3306/db", "mariadb://u@h/db", "mysql://h/db", "mysql://u:p%40%2F@h/d%20b?ssl-mode=required",
         "mysql://u:p@/db?socket=/run/mysqld/mysqld.sock", "mysql://u:p@localhost/db?socket=%2Ftmp%2Fs", "mysql://u:p@[::1]:3307/db",
-        "mysql://u:a@b@h/db", "mysql://u:p@h/db?ssl-mode=VERIFY_CA&ssl-ca=/ca.pem&ssl-cert=/c.pem&ssl-key=/k.pem",
+        "mysql://u:a@b@h/db", "mysql://u:p@h/db?ssl-mode=VERIFY_CA&ssl-ca=/dev/null&ssl-cert=/dev/null&ssl-key=/dev/null",
     };
     static const char *const bad[] = {
         "mysql://u:p@h:3306/", "mysql://u:p@h", "mysql://", "mysql://u:p@h:0/db", "mysql://u:p@h:x/db", "mysql://u:p@h/db?port=1",
         "mysql://u:p%4@h/db", "mysql://u:p%zz@h/db", "mysql://u:p%00@h/db", "mysql://u:p@h/db?ssl-mode=maybe", "mysql://u:p@h/db?socket",
         "mysql://u:p@h/db?ssl-mode=VERIFY_CA", "mysql://u:p@h/db?socket=/s", "mysql://u:p@[::1/db",
+        "mysql://u:p@h/db?ssl-cert=/nowhere/c.pem", "mysql://u:p@h/db?ssl-ca=/nowhere/ca.pem",
     };
     struct mr_error err;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -709,6 +710,7 @@ static void test_urls_are_read(void **state)
         if (check(bad[i], &err) != MR_E_CONFIG)
             fail_msg("%s was taken", bad[i]);
     }
+    assert_non_null(strstr(err.message, "/nowhere/ca.pem"));
 }
 
 static void test_a_broken_url_is_not_quoted(void **state)
