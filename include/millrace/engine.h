@@ -4,6 +4,7 @@
 #define MILLRACE_ENGINE_H
 
 #include <millrace/decoder.h>
+#include <millrace/producer.h>
 #include <millrace/schema/tracker.h>
 #include <millrace/sink.h>
 #include <millrace/source.h>
@@ -40,6 +41,7 @@ struct mr_engine_parts {
     const struct mr_config *cfg;
     const struct mr_source_ops *source;
     const struct mr_sink_ops *sink;
+    const struct mr_producer_ops *producer; /* of the status topic */
     enum mr_engine_mode mode;
     void *ctx;
     void (*progress)(void *ctx, const struct mr_engine_stats *stats); /* a few times a second; may be NULL */

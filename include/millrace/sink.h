@@ -14,7 +14,7 @@ struct mr_sink;
  * schema (PostgreSQL, MySQL), `{collation}` for MySQL's collation. Parameters are $1 … $n (PostgreSQL), ?1 … ?n (SQLite, MySQL). A file may hold several statements: they run in
  * order, all get the same parameters they name, the last one's rows count; outside a transaction they run in one of their own. Only
  * control_create has several statements in PostgreSQL. The list stands in sink_queries.def. */
-#define MR_CONTROL_LAYOUT_VERSION 2 /* of the control tables, as control_create makes them */
+#define MR_CONTROL_LAYOUT_VERSION 3 /* of the control tables, as control_create makes them */
 enum mr_query {
 #define MR_QUERY(name) MR_Q_##name,
 #include <millrace/sink_queries.def>

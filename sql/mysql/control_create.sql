@@ -146,6 +146,43 @@ CREATE TABLE IF NOT EXISTS {source_ddl} (
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
   COMMENT 'What of a schema change at the source has been done in the target: nothing of it is done twice.';
 
+CREATE TABLE IF NOT EXISTS {status_datamart} (
+    datamart   VARCHAR(255) NOT NULL,
+    next_delta BIGINT NOT NULL COMMENT 'number of the next delta',
+    next_cn    BIGINT NOT NULL COMMENT 'number of the next write operation',
+    updated_at DATETIME(6) NOT NULL,
+    PRIMARY KEY (datamart)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
+  COMMENT 'Numbers of deltas and write operations told in the status topic, given in the transaction of the rows.';
+
+CREATE TABLE IF NOT EXISTS {status_outbox} (
+    id          BIGINT NOT NULL AUTO_INCREMENT,
+    recorded_at DATETIME(6) NOT NULL,
+    topic       VARCHAR(255) NOT NULL,
+    event_id    VARCHAR(36) NOT NULL COMMENT 'eventLogId, the same however often it is sent',
+    event_key   LONGTEXT NOT NULL,
+    event_value LONGTEXT NOT NULL,
+    PRIMARY KEY (id)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
+  COMMENT 'Status events that are committed with what they tell of, and not yet in the topic.';
+
+CREATE TABLE IF NOT EXISTS {status_sender} (
+    topic       VARCHAR(255) NOT NULL,
+    owner       VARCHAR(64) NOT NULL,
+    lease_until DATETIME(6) NOT NULL COMMENT 'after it another instance may begin to send',
+    sent_from   BIGINT NOT NULL COMMENT 'what waits is not in the topic before this offset, -1 = nothing has been sent',
+    PRIMARY KEY (topic)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation} COMMENT 'Which instance sends status events, one for each topic.';
+
+CREATE TABLE IF NOT EXISTS {status_planned} (
+    target_schema VARCHAR(255) NOT NULL,
+    target_table  VARCHAR(255) NOT NULL,
+    shape         VARCHAR(64) NOT NULL COMMENT 'hash of the columns before',
+    recorded_at   DATETIME(6) NOT NULL,
+    PRIMARY KEY (target_schema, target_table)
+) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
+  COMMENT 'Tables that are about to change: whether they did is seen from the shape, and a status event tells of it.';
+
 CREATE TABLE IF NOT EXISTS {dead_letter} (
     id                  BIGINT NOT NULL AUTO_INCREMENT,
     recorded_at         DATETIME(6) NOT NULL,
@@ -175,7 +212,7 @@ CREATE TABLE IF NOT EXISTS {dead_letter} (
   COMMENT 'Messages that could not be loaded, with their exact bytes and the reason.';
 
 INSERT INTO {meta} (id, layout_version, schema_epoch, created_at, updated_at)
-VALUES (1, 2, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
+VALUES (1, 3, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
 ON DUPLICATE KEY UPDATE layout_version = GREATEST(layout_version, VALUES(layout_version));
 
 SELECT layout_version FROM {meta}

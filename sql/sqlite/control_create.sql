@@ -144,6 +144,41 @@ CREATE TABLE IF NOT EXISTS {source_ddl} (
     PRIMARY KEY (pipeline, topic, "partition", position, part)
 ) WITHOUT ROWID;
 
+-- Status events (Prostore's). Numbers are given in the transaction of the rows; the row's lock puts them into the order of the commits.
+CREATE TABLE IF NOT EXISTS {status_datamart} (
+    datamart   TEXT    PRIMARY KEY,
+    next_delta INTEGER NOT NULL, -- number of the next delta
+    next_cn    INTEGER NOT NULL, -- number of the next write operation
+    updated_at TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z')
+);
+
+-- Events that are committed with what they tell of, and not yet in the topic.
+CREATE TABLE IF NOT EXISTS {status_outbox} (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    recorded_at TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'),
+    topic       TEXT    NOT NULL,
+    event_id    TEXT    NOT NULL, -- eventLogId, the same however often it is sent
+    event_key   TEXT    NOT NULL,
+    event_value TEXT    NOT NULL
+);
+
+-- Which instance sends, one for each topic.
+CREATE TABLE IF NOT EXISTS {status_sender} (
+    topic       TEXT    PRIMARY KEY,
+    owner       TEXT    NOT NULL,
+    lease_until TEXT    NOT NULL, -- after it another one may begin to send
+    sent_from   INTEGER NOT NULL  -- what waits is not in the topic before this offset, -1 = nothing has been sent
+);
+
+-- Tables that are about to change where DDL commits by itself: whether it did is seen from the shape.
+CREATE TABLE IF NOT EXISTS {status_planned} (
+    target_schema TEXT    NOT NULL,
+    target_table  TEXT    NOT NULL,
+    shape         TEXT    NOT NULL, -- hash of the columns before
+    recorded_at   TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'),
+    PRIMARY KEY (target_schema, target_table)
+);
+
 -- Messages that could not be loaded, with their exact bytes and the reason.
 CREATE TABLE IF NOT EXISTS {dead_letter} (
     id                  INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -171,7 +206,7 @@ CREATE TABLE IF NOT EXISTS {dead_letter} (
 );
 CREATE INDEX IF NOT EXISTS {dead_letter_open} ON {dead_letter} (pipeline, id) WHERE state = 'open';
 
-INSERT INTO {meta} (id, layout_version, schema_epoch) VALUES (1, 2, 0)
+INSERT INTO {meta} (id, layout_version, schema_epoch) VALUES (1, 3, 0)
 ON CONFLICT (id) DO UPDATE SET layout_version = excluded.layout_version WHERE layout_version < excluded.layout_version;
 
 SELECT layout_version FROM {meta}

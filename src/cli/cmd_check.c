@@ -11,6 +11,7 @@
 #include "../engine/control.h"
 
 #include <millrace/base/mem.h>
+#include <millrace/producer.h>
 #include <millrace/source.h>
 
 #include <unistd.h>
@@ -100,6 +101,15 @@ static void check_source(struct check *c)
     for (size_t i = 0; mr_sources[i] != NULL; i++)
         if (strcmp(mr_sources[i]->name, want_z) == 0 && mr_sources[i]->check != NULL)
             mr_sources[i]->check(cfg, ASK_MS, on_finding, c);
+}
+
+/* ---- Status topic ---- */
+
+static void check_status_topic(struct check *c)
+{
+    c->env_code = MR_EXIT_SOURCE;
+    if (*c->cli->cfg->status_topic)
+        mr_kafka_producer.check(c->cli->cfg, ASK_MS, on_finding, c);
 }
 
 /* ---- Target ---- */
@@ -351,6 +361,7 @@ static void check_all(struct check *c)
     }
     check_source(c);
     check_registry(c);
+    check_status_topic(c);
     check_target(c);
 }
 

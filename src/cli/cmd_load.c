@@ -38,7 +38,7 @@ static const struct mr_source_ops *find_source(const struct mr_config *cfg)
 enum mr_status mr_cli_wire(const struct mr_config *cfg, struct mr_engine_parts *parts, struct mr_error *err)
 {
     MR_TRY(mr_cli_check_source(cfg, err));
-    *parts = (struct mr_engine_parts){.cfg = cfg, .source = find_source(cfg)};
+    *parts = (struct mr_engine_parts){.cfg = cfg, .source = find_source(cfg), .producer = &mr_kafka_producer};
     if (parts->source == NULL)
         return mr_fail(err, MR_E_BUG, "no such source");
     MR_TRY(mr_sink_for_url(cfg->target_url, &parts->sink, err));

@@ -6,7 +6,7 @@
 #include "target.h"
 #include "text_out.h"
 
-#include "../engine/control.h"
+#include "../engine/control_status.h"
 
 #include <millrace/base/mem.h>
 #include <millrace/source.h>
@@ -33,6 +33,11 @@ struct code {
     int64_t count, first_us, last_us;
 };
 
+struct waiting {
+    struct mr_str topic;
+    int64_t count, oldest_us;
+};
+
 struct status {
     struct mr_cli_context *cli;
     struct mr_cli_target target;
@@ -44,6 +49,8 @@ struct status {
     size_t table_count, table_cap;
     struct code *codes;
     size_t code_count, code_cap;
+    struct waiting *waiting; /* status events that are not sent yet */
+    size_t waiting_count, waiting_cap;
     struct mr_ddl_history_row ddl; /* the last one; id 0 = none */
     struct mr_error lag_error;     /* status OK: asked, or nothing to ask */
 };
@@ -116,6 +123,25 @@ static enum mr_status on_code(void *ctx, const struct mr_dead_code *code, struct
     return MR_OK;
 }
 
+static enum mr_status on_waiting(void *ctx, struct mr_str topic, int64_t count, int64_t oldest_us, struct mr_error *err)
+{
+    struct status *st = ctx;
+    (void)err;
+    st->waiting = mr_xgrow(st->waiting, &st->waiting_cap, st->waiting_count + 1, sizeof *st->waiting);
+    st->waiting[st->waiting_count++] = (struct waiting){mr_arena_copy(st->ar, topic), count, oldest_us};
+    return MR_OK;
+}
+
+/* Control tables of an older layout have no such table. */
+static enum mr_status gather_waiting(struct status *st, struct mr_error *err)
+{
+    enum mr_status status = mr_control_status_count(st->target.sink, on_waiting, st, err);
+    if (status != MR_E_SCHEMA)
+        return status;
+    mr_error_clear(err);
+    return MR_OK;
+}
+
 static enum mr_status on_ddl(void *ctx, const struct mr_ddl_history_row *row, struct mr_error *err)
 {
     struct status *st = ctx;
@@ -170,6 +196,7 @@ static enum mr_status gather(struct status *st, struct mr_error *err)
         MR_TRY(mr_control_columns(sink, st->tables[i].schema, st->tables[i].name, on_column, &st->tables[i], err));
     MR_TRY(mr_control_dead_letter_codes(sink, st->pipeline, on_code, st, err));
     MR_TRY(mr_control_ddl_history(sink, on_ddl, st, err));
+    MR_TRY(gather_waiting(st, err));
     ask_ends(st);
     return MR_OK;
 }
@@ -261,6 +288,21 @@ static void print_dead(const struct status *st, struct mr_buf *out)
     mr_grid_destroy(grid);
 }
 
+static void print_waiting(const struct status *st, struct mr_buf *out)
+{
+    if (st->waiting_count == 0)
+        return;
+    struct mr_grid *grid = mr_grid_create("topic|>waiting|oldest (UTC)");
+    for (size_t i = 0; i < st->waiting_count; i++) {
+        mr_grid_add(grid, st->waiting[i].topic);
+        mr_grid_add_count(grid, (uint64_t)st->waiting[i].count);
+        mr_grid_add_time(grid, st->waiting[i].oldest_us);
+    }
+    mr_buf_append_z(out, "\nStatus events that are not sent yet\n");
+    mr_grid_print(grid, 2, out);
+    mr_grid_destroy(grid);
+}
+
 static void print_ddl(const struct status *st, struct mr_buf *out)
 {
     if (st->ddl.id == 0)
@@ -280,6 +322,7 @@ static void print_status(const struct status *st, struct mr_buf *out)
     print_positions(st, out);
     print_tables(st, out);
     print_dead(st, out);
+    print_waiting(st, out);
     print_ddl(st, out);
 }
 
@@ -346,6 +389,19 @@ static void json_dead(const struct status *st, struct mr_jo *js)
     mr_jo_end_list(js);
 }
 
+static void json_waiting(const struct status *st, struct mr_jo *js)
+{
+    mr_jo_list(js, "status_events");
+    for (size_t i = 0; i < st->waiting_count; i++) {
+        mr_jo_object(js, NULL);
+        mr_jo_str(js, "topic", st->waiting[i].topic);
+        mr_jo_int(js, "waiting", st->waiting[i].count);
+        mr_jo_time(js, "oldest", st->waiting[i].oldest_us);
+        mr_jo_end_object(js);
+    }
+    mr_jo_end_list(js);
+}
+
 static void json_status(const struct status *st, struct mr_buf *out)
 {
     struct mr_jo js = {.out = out};
@@ -358,6 +414,7 @@ static void json_status(const struct status *st, struct mr_buf *out)
     json_positions(st, &js);
     json_tables(st, &js);
     json_dead(st, &js);
+    json_waiting(st, &js);
     if (st->ddl.id == 0) {
         mr_jo_null(&js, "last_ddl");
     } else {
@@ -404,6 +461,7 @@ int mr_cmd_status(struct mr_cli_context *ctx)
     mr_xfree(st.positions);
     mr_xfree(st.tables);
     mr_xfree(st.codes);
+    mr_xfree(st.waiting);
     mr_arena_destroy(st.ar);
     return code;
 }

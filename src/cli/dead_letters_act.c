@@ -129,7 +129,7 @@ int mr_dead_replay(struct mr_dead_cmd *cmd)
     const struct mr_cli_context *ctx = cmd->cli;
     struct replaying rp = {.cmd = cmd};
     struct mr_replay_handler handler = {.ctx = &rp, .told = on_told};
-    struct mr_engine_parts parts = {.cfg = ctx->cfg, .sink = cmd->target.ops};
+    struct mr_engine_parts parts = {.cfg = ctx->cfg, .sink = cmd->target.ops, .producer = &mr_kafka_producer};
     struct mr_replay_request request = {
         .ids = cmd->ids,
         .id_count = ctx->operand_count,

@@ -338,6 +338,7 @@ static const struct {
     {MR_CODE_TRAILING, "Java's Avro deserializer ignores such bytes; avro.fail.on.trailing.data: false does, too."},
     {MR_CODE_NULL_KEY_COLUMN, "A key column is null. Name another key (tables.NAME.primary_key), or correct the event at its source."},
     {MR_CODE_KEY_CONFLICT, "Say which side wins (key.value.conflict), or set the key's format to none and name the key: tables.NAME.primary_key."},
+    {MR_CODE_KEY_SCHEMA, "Say which columns the keys have (key.columns), or name the table's key: tables.NAME.primary_key."},
     {MR_CODE_BAD_LENGTH, "The key's column has another type than is declared (key.columns)."},
     {MR_CODE_COLUMN_COUNT, "Declare as many columns as the producer writes (key.columns, value.columns)."},
     {MR_CODE_CONSTRAINT, "A constraint of the target refuses the row. Change the constraint, or bring in what the row refers to."},

@@ -33,8 +33,7 @@ void mr_tracked_append_path(struct mr_buf *out, struct mr_str path)
         mr_text_append_safe(out, mr_str_of(path.ptr + 1, path.len - 1), false);
         return;
     }
-    bool is_own = path.len > 1 && path.ptr[0] == '\\' && path.ptr[1] != '.' && path.ptr[1] != '\\';
-    if (is_own)
+    if (mr_path_is_own(path))
         mr_buf_append_z(out, "Millrace's own");
     else
         mr_text_append_safe(out, path, false);

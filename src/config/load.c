@@ -113,6 +113,7 @@ static enum mr_status check(const struct mr_config *cfg, struct mr_error *err)
     MR_TRY(check_template(cfg, &cfg->target_schema, err));
     MR_TRY(check_template(cfg, &cfg->target_table, err));
     MR_TRY(mr_config_check_unwrap(cfg, err));
+    MR_TRY(mr_config_check_status(cfg, err));
     if (!*cfg->format)
         return mr_config_fail(cfg, &cfg->format, err, "is empty; \"auto\" finds the format out");
     return MR_OK;
@@ -130,6 +131,7 @@ static void complete(struct mr_config *cfg)
         mr_xfree(cfg->kafka_group);
         cfg->kafka_group = mr_xstrdup("millrace");
     }
+    mr_config_complete_status(cfg);
     mr_config_matched_init(cfg);
 }
 

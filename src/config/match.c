@@ -83,11 +83,12 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
     struct mr_str full = full_name(database, table, (struct mr_str){0}, &buf);
     size_t key_score = 0, delete_score = 0, policy_score = 0, missing_score = 0;
 
-    *out = (struct mr_table_settings){.key_mode = MR_KEY_RECORD,
-                                      .delete_mode = cfg->unwrap_delete != MR_DELETE_UNSET ? cfg->unwrap_delete : MR_DELETE_HARD,
-                                      .tombstones_remove = cfg->tombstones_remove,
-                                      .policy = cfg->policy,
-                                      .missing = MR_MISSING_NULL};
+    *out = (struct mr_table_settings){
+        .key_mode = cfg->mode == MR_MODE_APPEND ? MR_KEY_NONE : MR_KEY_RECORD,
+        .delete_mode = cfg->unwrap_delete != MR_DELETE_UNSET ? cfg->unwrap_delete : MR_DELETE_HARD,
+        .tombstones_remove = cfg->tombstones_remove,
+        .policy = cfg->policy,
+        .missing = MR_MISSING_NULL};
     for (size_t i = 0; i < cfg->table_count; i++) {
         const struct mr_table_rule *rule = &cfg->tables[i];
         size_t fit = score(rule->pattern, full, table);
@@ -115,6 +116,7 @@ void mr_config_table(const struct mr_config *cfg, struct mr_str database, struct
             out->missing = rule->missing;
         }
     }
+    out->needs_key = cfg->mode == MR_MODE_UPSERT && out->key_mode != MR_KEY_NONE;
     mr_buf_free(&buf);
 }
 

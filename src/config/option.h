@@ -120,6 +120,9 @@ bool mr_unwrap_advice(struct mr_str key, const char **name_z, const char **advic
  * of single tables agree. unwrap.c */
 void mr_config_resolve_deletes(struct mr_config *cfg);
 enum mr_status mr_config_check_unwrap(const struct mr_config *cfg, struct mr_error *err);
+/* The same for `status`, and what follows from the source's settings. status_topic.c */
+enum mr_status mr_config_check_status(const struct mr_config *cfg, struct mr_error *err);
+void mr_config_complete_status(struct mr_config *cfg);
 
 bool mr_word_parse(const struct mr_word *words, struct mr_str text, int *value);
 const char *mr_word_name(const struct mr_word *words, int value);

@@ -19,6 +19,11 @@ static const struct mr_word evolve_words[] = {
     {"full", MR_EVOLVE_FULL}, {"add", MR_EVOLVE_ADD}, {"none", MR_EVOLVE_NONE}, {NULL, 0}};
 static const struct mr_word ddl_words[] = {
     {"ignore", MR_DDL_IGNORE}, {"report", MR_DDL_REPORT}, {"apply", MR_DDL_APPLY}, {NULL, 0}};
+static const struct mr_word id_size_words[] = {{"4", MR_ID_4}, {"8", MR_ID_8}, {NULL, 0}};
+static const struct mr_word protobuf_schema_words[] = {
+    {"text", MR_PROTOBUF_TEXT}, {"descriptor", MR_PROTOBUF_DESCRIPTOR}, {NULL, 0}};
+static const struct mr_word mode_words[] = {
+    {"auto", MR_MODE_AUTO}, {"upsert", MR_MODE_UPSERT}, {"append", MR_MODE_APPEND}, {NULL, 0}};
 static const struct mr_word text_invalid_words[] = {
     {"dead_letter", MR_TEXT_DEAD_LETTER}, {"strip", MR_TEXT_STRIP}, {"replace", MR_TEXT_REPLACE}, {NULL, 0}};
 static const struct mr_word array_words[] = {
@@ -135,7 +140,8 @@ const struct mr_option mr_options[] = {
      .help_z = "Formats of single topics: `NAME: {key: kafka, value: avro, key_columns: \"id BIGINT\"}`. `*` and `?` are wildcards in "
                "names; the longest name that fits wins, each setting by itself. Settings: `key`, `value`, `key_columns`, "
                "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, `key_window`, `null_key`, "
-               "`key_value_conflict`."},
+               "`key_value_conflict`, and, each with `key_` or `value_` in front, `use_schema_id`, `use_schema_guid`, `use_message_indexes`, "
+               "`schema_file`."},
 
     {"default.key.format", MR_OPT_TEXT, AT(default_key_format), .default_z = "kafka",
      .help_z = "Format of keys whose columns are declared (`key.columns`) and whose format is named nowhere else."},
@@ -156,6 +162,12 @@ const struct mr_option mr_options[] = {
     {"key.value.conflict", MR_OPT_TEXT, AT(key_value_conflict), .default_z = "error",
      .help_z = "A column that stands in key and value with different content: `error` makes the record a dead letter, `key` and `value` "
                "take one side. It holds where a key format is named."},
+    {"mode", MR_OPT_WORD, AT(mode), .words = mode_words, .default_z = "auto",
+     .help_z = "What becomes of rows. `auto`: they are upserted where there is a key, else appended. "
+               "`upsert`: a row without key is a dead "
+               "letter, and a key format without key (`none`) needs `tables.NAME.primary_key`. `append`: "
+               "every table is without key, "
+               "unless `tables.NAME.primary_key` says otherwise."},
     {"null.key", MR_OPT_TEXT, AT(null_key), .default_z = "error",
      .help_z = "A record without key in a table that has one: `error` (a dead letter) or `skip`. It holds where a key format is named."},
     {"value.columns", MR_OPT_COMMAS, AT(value_columns), .default_z = "",
@@ -174,7 +186,8 @@ const struct mr_option mr_options[] = {
      .help_z = "`user:password` for the registry."},
     {"registry.bearer.auth.credentials.source", MR_OPT_TEXT, AT(registry.bearer_source), .default_z = "",
      .help_z = "`STATIC_TOKEN`: the registry is asked with `registry.bearer.auth.token`. `OAUTHBEARER`: with a token that is got from an "
-               "issuer with OAuth's client credentials."},
+               "issuer with OAuth's client credentials. `SASL_OAUTHBEARER_INHERIT`: so, too, with the credentials of the Kafka properties "
+               "(`sasl.oauthbearer.…`)."},
     {"registry.bearer.auth.issuer.endpoint.url", MR_OPT_TEXT, AT(registry.oauth_url), .default_z = "",
      .help_z = "Where tokens are got (`OAUTHBEARER`)."},
     {"registry.bearer.auth.client.id", MR_OPT_TEXT, AT(registry.oauth_client_id), .default_z = "",
@@ -199,6 +212,16 @@ const struct mr_option mr_options[] = {
      .help_z = "File of its private key (PEM)."},
     {"registry.ssl.key.password", MR_OPT_TEXT, AT(registry.key_password), .default_z = "", .secret = true,
      .help_z = "Password of the private key."},
+    {"registry.ssl.ca.pem", MR_OPT_TEXT, AT(registry.ca_pem), .default_z = "",
+     .help_z = "As `registry.ssl.ca.location`, but the certificates themselves (PEM)."},
+    {"registry.ssl.certificate.pem", MR_OPT_TEXT, AT(registry.certificate_pem), .default_z = "",
+     .help_z = "As `registry.ssl.certificate.location`, but the certificate itself (PEM)."},
+    {"registry.ssl.key.pem", MR_OPT_TEXT, AT(registry.key_pem), .default_z = "", .secret = true,
+     .help_z = "As `registry.ssl.key.location`, but the key itself (PEM)."},
+    {"registry.ssl.keystore.location", MR_OPT_TEXT, AT(registry.keystore_location), .default_z = "",
+     .help_z = "File with our certificate and its key, where the registry asks for them (PKCS#12)."},
+    {"registry.ssl.keystore.password", MR_OPT_TEXT, AT(registry.keystore_password), .default_z = "", .secret = true,
+     .help_z = "Password of that file."},
     {"registry.enable.ssl.certificate.verification", MR_OPT_BOOL, AT(registry.verify), .default_z = "true",
      .help_z = "Check the registry's certificate."},
     {"registry.ssl.endpoint.identification.algorithm", MR_OPT_TEXT, AT(registry.endpoint_algorithm), .default_z = "https",
@@ -225,6 +248,46 @@ const struct mr_option mr_options[] = {
      .help_z = "Headers that each request to the registry gets besides: `X-Tenant: a`."},
     {"registry.ignore.rules", MR_OPT_BOOL, AT(registry.ignore_rules), .default_z = "false",
      .help_z = "Read data whose schema has rules for encryption all the same: encrypted fields are then loaded as they are."},
+    {"key.use.schema.id", MR_OPT_TEXT, AT(key_bare.schema_id), .default_z = "",
+     .help_z = "The keys carry no framing: they are written with the registry's schema of this id."},
+    {"key.use.schema.guid", MR_OPT_TEXT, AT(key_bare.schema_guid), .default_z = "",
+     .help_z = "The keys carry no framing: they are written with the registry's schema of this GUID."},
+    {"key.use.message.indexes", MR_OPT_COMMAS, AT(key_bare.message_indexes), .default_z = "",
+     .help_z = "Which message of the Protobuf schema the keys without framing are: `1,0` is the first "
+               "message in the second one. Without it, the "
+               "first."},
+    {"key.schema.file", MR_OPT_COMMAS, AT(key_bare.schema_file), .default_z = "",
+     .help_z = "The keys carry no framing: their schema is in this file (of Avro, JSON Schema, or `.proto` "
+               "text), as `format` says; no registry is "
+               "needed. Of several files the last one is the schema, the others are what it refers to."},
+    {"value.use.schema.id", MR_OPT_TEXT, AT(value_bare.schema_id), .default_z = "",
+     .help_z = "The values carry no framing: they are written with the registry's schema of this id."},
+    {"value.use.schema.guid", MR_OPT_TEXT, AT(value_bare.schema_guid), .default_z = "",
+     .help_z = "The values carry no framing: they are written with the registry's schema of this GUID."},
+    {"value.use.message.indexes", MR_OPT_COMMAS, AT(value_bare.message_indexes), .default_z = "",
+     .help_z = "Which message of the Protobuf schema the values without framing are: `1,0` is the first "
+               "message in the second one. Without it, the "
+               "first."},
+    {"value.schema.file", MR_OPT_COMMAS, AT(value_bare.schema_file), .default_z = "",
+     .help_z = "The values carry no framing: their schema is in this file (of Avro, JSON Schema, or `.proto` "
+               "text), as `format` says; no registry is "
+               "needed. Of several files the last one is the schema, the others are what it refers to."},
+    {"protobuf.use.deprecated.format", MR_OPT_BOOL, AT(protobuf_plain_indexes), .default_z = "false",
+     .help_z = "Message indexes in front of Protobuf messages are plain numbers, as older clients of "
+               "Confluent wrote them on request."},
+    {"registry.schema.id.size", MR_OPT_WORD, AT(registry.id_size), .words = id_size_words, .default_z = "4",
+     .help_z =
+         "Bytes of the id in front of a message: 4, or 8 as Apicurio's serializers of version 2 write them."},
+    {"registry.apicurio.headers", MR_OPT_BOOL, AT(registry.apicurio_headers), .default_z = "false",
+     .help_z = "The headers `apicurio.key.contentId`, `apicurio.value.contentId` (or `globalId`) name the "
+               "schema; it is asked for by Apicurio's own "
+               "interface (`/apis/registry/v3` of the host of `registry.url`)."},
+    {"registry.protobuf.schema", MR_OPT_WORD, AT(registry.protobuf_schema), .words = protobuf_schema_words,
+     .default_z = "text",
+     .help_z =
+         "In which form a Protobuf schema is read first: `text` (.proto), or `descriptor` (the registry's "
+         "serialized form, one request "
+         "more for each schema). Where that one is missing, incomplete or cannot be read, the other is."},
     {"json.schema.formats", MR_OPT_BOOL, AT(json_schema_formats), .default_z = "false",
      .help_z = "Texts whose JSON schema has the format `date-time`, `date`, `time` or `uuid` become columns of these types (`json_sr`)."},
     {"avro.fail.on.trailing.data", MR_OPT_BOOL, AT(avro_fail_on_trailing), .default_z = "true",
@@ -394,6 +457,29 @@ const struct mr_option mr_options[] = {
     {"batch.interval", MR_OPT_DURATION, AT(batch_interval_ms), .default_z = "100ms", .min = 1, .max = HOUR,
      .help_z = "or when its first row has waited this long."},
 
+    {"status.kafka.topic", MR_OPT_TEXT, AT(status_topic), .default_z = "",
+     .help_z = "Topic in which Millrace tells about its own work, in Prostore's status events: deltas, writes and changes of "
+               "tables. Without it nothing is told."},
+    {"status.kafka.brokers", MR_OPT_COMMAS, AT(status_brokers), .default_z = "",
+     .default_note_z = "`source.kafka.brokers`",
+     .help_z = "The Kafka cluster of that topic, `host:port`, several with commas between them."},
+    {"status.kafka.properties", MR_OPT_PAIRS, AT(status_properties),
+     .help_z = "Handed to librdkafka's producer. Those of `source.kafka.properties` that say how to reach the brokers (`security.…`, "
+               "`sasl.…`, `ssl.…` and their like) hold too where `status.kafka.brokers` is not set."},
+    {"status.kafka.partition", MR_OPT_UINT, AT(status_partition), .default_z = "0", .min = 0, .max = 1000000,
+     .help_z = "The partition of the topic that all events go to: order holds within one."},
+    {"status.datamart", MR_OPT_TEXT, AT(status_datamart), .default_z = "",
+     .default_note_z = "the table's schema or database; in SQLite the file's name without its ending",
+     .help_z = "What events name as the datamart. Deltas and write operations are numbered by datamart."},
+    {"status.write_operations", MR_OPT_BOOL, AT(status_write_operations), .default_z = "true",
+     .help_z = "Tell WRITE_OK and WRITE_CANCEL, too."},
+    {"status.max_pending", MR_OPT_UINT, AT(status_max_pending), .default_z = "1000000", .min = 0, .max = 1000000000,
+     .help_z = "How many events may wait in the target while the topic cannot be reached. With so many the load waits, too. "
+               "0: no limit."},
+    {"status.takeover", MR_OPT_DURATION, AT(status_takeover_ms), .default_z = "10s", .min = SECOND, .max = HOUR,
+     .help_z = "How long an instance that sends the events may be silent (killed, say) before another one goes on for it. A "
+               "message that the brokers do not confirm within half of it is looked up in the topic and sent again."},
+
     {"dead_letters.max_rate", MR_OPT_RATE, AT(dead_letter_max_rate), .default_z = "0.05",
      .help_z = "Stop with exit code 6 when more than this share of the records (counted over at least "
                "1,000) goes to the dead letters. 0 never stops; `backfill` never does."},
@@ -435,6 +521,7 @@ const struct mr_option_section mr_option_sections[] = {
     {"types", "Types", ""},
     {"tables", "Tables", ""},
     {"batch", "Batches", ""},
+    {"status", "Status events", "What Millrace tells about its own work, in Prostore's form."},
     {"dead_letters", "Errors and stopping", ""},
     {"shutdown", NULL, NULL},
     {"log", "Log", ""},

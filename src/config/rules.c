@@ -30,7 +30,7 @@ static enum mr_status leaf_text(const struct mr_node *leaf, const char *what, st
     return mr_node_expand(found, origin, ar, out, err);
 }
 
-/* ---- source.kafka.properties ---- */
+/* ---- properties of librdkafka ---- */
 
 static enum mr_status set_pair(struct mr_pairs *pairs, const struct mr_option *opt, struct mr_str name,
                                const struct mr_node *leaf, const struct mr_origin *origin,
@@ -317,6 +317,7 @@ void mr_rules_free(struct mr_config *cfg)
 {
     free_pairs(&cfg->kafka_properties);
     free_pairs(&cfg->topics);
+    free_pairs(&cfg->status_properties);
     free_pairs(&cfg->registry.headers);
     for (size_t i = 0; i < cfg->column_count; i++)
         mr_xfree(cfg->columns[i].name);

@@ -92,17 +92,15 @@ bool mr_arrays_note(struct mr_field_list *list, const struct mr_json_doc *doc, u
     return true;
 }
 
-void mr_arrays_keep_unknown(struct mr_field_list *list, size_t waiting, struct mr_str placeholder)
+void mr_arrays_keep_unknown(struct mr_field_list *list, size_t waiting, mr_arrays_unknown_fn is_unknown, const void *ctx)
 {
     struct mr_arrays *arrays = list->arrays;
-    if (arrays == NULL || arrays->is_dropped || placeholder.len == 0)
+    if (arrays == NULL || arrays->is_dropped)
         return;
     size_t kept = waiting;
     for (size_t i = waiting; i < arrays->note_count; i++) {
         const struct mr_array_note *note = &arrays->notes[i];
-        bool is_unknown = note->depth == 1 && note->doc->nodes[note->node].count == 1 &&
-                          mr_json_string_is(note->doc, mr_json_first(note->doc, note->node), placeholder);
-        if (!is_unknown) {
+        if (note->depth != 1 || !is_unknown(ctx, note->doc, note->node)) {
             arrays->notes[kept++] = *note;
             continue;
         }

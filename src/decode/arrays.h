@@ -29,9 +29,9 @@ void mr_arrays_begin(struct mr_arrays *arrays, const struct mr_config *cfg, stru
 /* Put the ARRAY node aside. False: it is to be a JSON field after all (no tables wanted, too deep, too long a path). `schema` is the caller's. */
 bool mr_arrays_note(struct mr_field_list *list, const struct mr_json_doc *doc, uint32_t node, struct mr_str path,
                     const void *schema);
-/* Arrays of the row put aside since there were `waiting` notes that hold this text and nothing else: the event does not know their elements. An
- * empty text is none. */
-void mr_arrays_keep_unknown(struct mr_field_list *list, size_t waiting, struct mr_str placeholder);
+/* Arrays of the row put aside since there were `waiting` notes that `is_unknown` finds to be placeholders: the event does not know their elements. */
+typedef bool (*mr_arrays_unknown_fn)(const void *ctx, const struct mr_json_doc *doc, uint32_t node);
+void mr_arrays_keep_unknown(struct mr_field_list *list, size_t waiting, mr_arrays_unknown_fn is_unknown, const void *ctx);
 
 /* Fields of one element: add them to `list`, without a parent's path; a value that is no document under MR_ELEMENT_VALUE. */
 typedef void (*mr_arrays_element_fn)(void *ctx, const struct mr_json_doc *doc, uint32_t node, const void *schema,

@@ -6,14 +6,21 @@
 
 #include "arrays.h"
 
+static bool is_array_text(const struct mr_placeholder *p, struct mr_str json)
+{
+    return mr_str_eq(json, p->json_array) || mr_str_eq(json, p->json_base64_array) || mr_str_eq(json, p->json_numbers) ||
+           (p->json_uuid_array.len > 0 && mr_str_eq(json, p->json_uuid_array));
+}
+
 /* Without a schema a placeholder can only be told by its exact text, or by the base64 text that a bytes column would have. */
 static void mark_unavailable(const struct mr_connect *cn, struct mr_field *f)
 {
     const struct mr_placeholder *p = &cn->placeholder;
-    struct mr_str s = mr_value_str(f->value);
-    bool is_it = f->value.tag == MR_V_TEXT   ? mr_str_eq(s, p->text) || mr_str_eq(s, p->base64)
-                 : f->value.tag == MR_V_JSON ? mr_str_eq(s, p->json_array)
-                                             : false;
+    struct mr_str s = f->value.tag == MR_V_ARRAY ? MR_STR("") : mr_value_str(f->value);
+    bool is_it = f->value.tag == MR_V_TEXT    ? mr_str_eq(s, p->text) || mr_str_eq(s, p->base64)
+                 : f->value.tag == MR_V_JSON  ? is_array_text(p, s)
+                 : f->value.tag == MR_V_ARRAY ? is_array_text(p, mr_value_array(f->value)->json)
+                                              : false;
     if (is_it)
         f->value = (struct mr_value){.tag = MR_V_UNAVAILABLE};
 }
@@ -38,7 +45,7 @@ static void add_nulls(struct mr_connect *cn, const struct mr_connect_schema *sch
 {
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct mr_connect_field *f = &schema->fields[i];
-        struct mr_str at = path.len == 0 ? mr_arena_copy(ar, f->name) : mr_flatten_path(path, f->name, ar);
+        struct mr_str at = mr_flatten_path(path, mr_arena_copy(ar, f->name), ar);
         out->joined += at.len;
         mr_connect_member(cn, f->schema, NULL, MR_JSON_NONE, at, ar, out);
     }
@@ -56,13 +63,18 @@ static struct mr_type field_type(const struct mr_connect_schema *schema)
     return schema->type;
 }
 
+static bool is_unknown(const void *ctx, const struct mr_json_doc *doc, uint32_t node)
+{
+    return mr_placeholder_is_array(ctx, doc, node);
+}
+
 static void plain_members(struct mr_connect *cn, const struct mr_json_doc *doc, uint32_t node,
                           struct mr_str parent, struct mr_arena *ar, struct mr_field_list *out)
 {
     size_t from = out->count, waiting = mr_arrays_waiting(out);
     mr_flatten_json(cn->cfg, doc, node, parent, ar, out);
     mark_all(cn, out, from);
-    mr_arrays_keep_unknown(out, waiting, cn->placeholder.text);
+    mr_arrays_keep_unknown(out, waiting, is_unknown, &cn->placeholder);
 }
 
 static void nested(struct mr_connect *cn, const struct mr_connect_schema *schema,
@@ -79,7 +91,7 @@ static bool note_array(struct mr_connect *cn, const struct mr_connect_schema *sc
     size_t waiting = mr_arrays_waiting(out);
     if (!mr_arrays_note(out, doc, node, path, schema == NULL ? NULL : schema->items))
         return false;
-    mr_arrays_keep_unknown(out, waiting, cn->placeholder.text);
+    mr_arrays_keep_unknown(out, waiting, is_unknown, &cn->placeholder);
     return true;
 }
 

@@ -143,7 +143,11 @@ struct mr_placeholder {
     struct mr_str base64, base64_url, hex;
     struct mr_str json_text;   /* "…" with its quotes */
     struct mr_str json_array;  /* ["…"] */
+    struct mr_str json_base64_array, json_numbers; /* of arrays of bytes and of whole numbers: [95,95,…], its bytes */
+    struct mr_str uuid, json_uuid_array;           /* of arrays of UUIDs: named by the text; "" where the text is not the usual one */
 };
+/* Is the array the placeholder of an array's type: one text, one base64 text, or its bytes as numbers? */
+bool mr_placeholder_is_array(const struct mr_placeholder *p, const struct mr_json_doc *doc, uint32_t node);
 
 struct mr_connect {
     const struct mr_config *cfg;

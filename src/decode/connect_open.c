@@ -10,6 +10,10 @@
 #include "payload.h"
 #include "shape.h"
 
+/* Java's UUID.nameUUIDFromBytes of the usual placeholder. */
+#define USUAL_PLACEHOLDER "__debezium_unavailable_value"
+#define UUID_OF_USUAL "b68a35a7-17ad-35b3-af2a-ae46edb4545a"
+
 static void placeholder_init(struct mr_connect *cn)
 {
     struct mr_placeholder *p = &cn->placeholder;
@@ -39,7 +43,35 @@ static void placeholder_init(struct mr_connect *cn)
     mr_buf_append_char(&buf, ']');
     p->json_array = mr_arena_copy(cn->own, mr_buf_str(&buf));
     p->json_text = mr_str_of(p->json_array.ptr + 1, p->json_array.len - 2);
+
+    bool is_usual = mr_str_eq(p->text, MR_STR(USUAL_PLACEHOLDER));
+    p->uuid = is_usual ? MR_STR(UUID_OF_USUAL) : MR_STR("");
+    p->json_uuid_array = is_usual ? MR_STR("[\"" UUID_OF_USUAL "\"]") : MR_STR("");
+    p->json_base64_array = mr_arena_printf(cn->own, "[\"%.*s\"]", MR_STR_FMT(p->base64));
+    mr_buf_clear(&buf);
+    for (size_t i = 0; i < p->text.len; i++)
+        mr_buf_printf(&buf, "%c%d", i ? ',' : '[', (signed char)p->text.ptr[i]);
+    mr_buf_append_char(&buf, ']');
+    p->json_numbers = mr_arena_copy(cn->own, mr_buf_str(&buf));
     mr_buf_free(&buf);
+}
+
+bool mr_placeholder_is_array(const struct mr_placeholder *p, const struct mr_json_doc *doc, uint32_t node)
+{
+    if (p->text.len == 0 || !mr_json_is(doc, node, MR_J_ARRAY))
+        return false;
+    uint32_t n = mr_json_first(doc, node), count = doc->nodes[node].count;
+    if (count == 1 && mr_json_is(doc, n, MR_J_STRING))
+        return mr_json_string_is(doc, n, p->text) || mr_json_string_is(doc, n, p->base64) ||
+               (p->uuid.len > 0 && mr_json_string_is(doc, n, p->uuid));
+    if (count != p->text.len)
+        return false;
+    for (uint32_t i = 0; n != MR_JSON_NONE; n = mr_json_next_in(doc, node, n), i++) {
+        int64_t byte;
+        if (!mr_json_int64(doc, n, &byte) || byte != (signed char)p->text.ptr[i])
+            return false;
+    }
+    return true;
 }
 
 struct mr_connect *mr_connect_create(const struct mr_config *cfg)

@@ -277,7 +277,7 @@ static void compile_fields(const struct mr_json_doc *doc, uint32_t array, struct
     for (uint32_t e = mr_json_first(doc, array); e != MR_JSON_NONE; e = mr_json_next_in(doc, array, e)) {
         struct mr_connect_field *f = &fields[n++];
         f->schema = compile(doc, e, ar, depth + 1, &f->name);
-        f->is_plain = mr_str_find(f->name, '.') < 0 && mr_str_find(f->name, '\\') < 0;
+        f->is_plain = f->name.len > 0 && mr_str_find(f->name, '.') < 0 && mr_str_find(f->name, '\\') < 0;
     }
     out->fields = fields;
     out->field_count = n;
@@ -379,7 +379,7 @@ void mr_connect_set_fields(struct mr_connect_schema *schema, struct mr_connect_f
                            struct mr_arena *ar)
 {
     for (uint32_t i = 0; i < count; i++)
-        fields[i].is_plain = mr_str_find(fields[i].name, '.') < 0 && mr_str_find(fields[i].name, '\\') < 0;
+        fields[i].is_plain = fields[i].name.len > 0 && mr_str_find(fields[i].name, '.') < 0 && mr_str_find(fields[i].name, '\\') < 0;
     schema->fields = fields;
     schema->field_count = count;
     schema->sorted = count > LINEAR_FIELDS ? sort_fields(fields, count, ar) : NULL;

@@ -271,6 +271,8 @@ static struct mr_value document(struct mr_connect *cn, const struct mr_json_doc 
 static struct mr_value rendered(struct mr_connect *cn, const struct mr_connect_schema *schema,
                                 const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar)
 {
+    if (mr_placeholder_is_array(&cn->placeholder, doc, node))
+        return unavailable();
     if (!schema->renders)
         return document(cn, doc, node, ar);
     struct mr_value v;

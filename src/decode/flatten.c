@@ -61,7 +61,7 @@ struct mr_str mr_flatten_path(struct mr_str parent, struct mr_str name, struct m
     size_t escapes = escapes_in(name);
 
     if (parent.len == 0 && escapes == 0)
-        return name;
+        return name.len > 0 ? name : MR_STR(MR_EMPTY_NAME);
 
     size_t len = parent.len > 0 ? parent.len + 1 : 0;
     char *out = mr_arena_alloc(ar, len + name.len + escapes);

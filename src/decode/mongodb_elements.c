@@ -19,6 +19,8 @@ static void append_segment(struct mr_buf *path, struct mr_str segment)
 {
     if (path->len > 0)
         mr_buf_append_char(path, '.');
+    else if (segment.len == 0)
+        mr_buf_append_z(path, MR_EMPTY_NAME);
     for (size_t i = 0; i < segment.len; i++) {
         if (segment.ptr[i] == '\\')
             mr_buf_append_char(path, '\\');

@@ -80,7 +80,7 @@ enum mr_status mr_mongodb_unset_within(struct mr_mongodb_event *mev, struct mr_s
 bool mr_mongodb_cuts_within(const struct mr_mongodb_event *mev);
 enum mr_status mr_mongodb_cut_within(struct mr_mongodb_event *mev, struct mr_str name, int64_t size, struct mr_error *err) MR_MUST_CHECK;
 
-/* Dots of the name are the path's own; only backslashes have to be escaped. */
+/* Dots of the name are the path's own; only backslashes have to be escaped, and a first member without a name. */
 struct mr_str mr_mongodb_path(struct mr_str name, struct mr_arena *ar);
 enum mr_status mr_mongodb_needs_document(struct mr_str name, const char *why_z, struct mr_error *err);
 

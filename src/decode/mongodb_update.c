@@ -34,13 +34,16 @@ static enum mr_status check_name(struct mr_mongodb_event *mev, struct mr_str nam
 
 struct mr_str mr_mongodb_path(struct mr_str name, struct mr_arena *ar)
 {
-    size_t extra = 0, len = 0;
+    bool is_nameless = name.len == 0 || name.ptr[0] == '.';
+    size_t extra = is_nameless ? sizeof MR_EMPTY_NAME - 1 : 0, len = extra;
 
     for (size_t i = 0; i < name.len; i++)
         extra += name.ptr[i] == '\\';
     if (extra == 0)
         return name;
     char *out = mr_arena_alloc(ar, name.len + extra);
+    if (is_nameless)
+        memcpy(out, MR_EMPTY_NAME, len);
     for (size_t i = 0; i < name.len; i++) {
         if (name.ptr[i] == '\\')
             out[len++] = '\\';
@@ -146,13 +149,13 @@ static enum mr_status read_truncated(struct mr_mongodb_event *mev, uint32_t arra
     const struct mr_json_doc *doc = mev->doc;
 
     for (uint32_t n = mr_json_first(doc, arrays); n != MR_JSON_NONE; n = mr_json_next_in(doc, arrays, n)) {
-        struct mr_str field = mr_json_string(doc, MR_JSON_MEMBER(doc, n, "field"), mev->ar, NULL);
-        uint32_t size = MR_JSON_MEMBER(doc, n, "size");
+        uint32_t name = MR_JSON_MEMBER(doc, n, "field"), size = MR_JSON_MEMBER(doc, n, "size");
         int64_t count;
         if (size == MR_JSON_NONE)
             size = MR_JSON_MEMBER(doc, n, "newSize");
-        if (size == MR_JSON_NONE || !mr_json_int64(doc, size, &count) || count < 0 || count > INT32_MAX || field.len == 0)
+        if (size == MR_JSON_NONE || !mr_json_int64(doc, size, &count) || count < 0 || count > INT32_MAX || !mr_json_is(doc, name, MR_J_STRING))
             return mr_fail_data(err, MR_CODE_BAD_IMAGE, "updateDescription.truncatedArrays holds something without a field and a size");
+        struct mr_str field = mr_json_string(doc, name, mev->ar, NULL);
         if (mr_mongodb_cuts_within(mev)) {
             MR_TRY(mr_mongodb_cut_within(mev, field, count, err));
             continue;

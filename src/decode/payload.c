@@ -20,7 +20,7 @@
 struct mr_payloads {
     const struct mr_config *cfg;
     struct mr_payload_rules *rules;
-    struct mr_payload_schemas *schemas; /* NULL without a registry */
+    struct mr_payload_schemas *schemas;
     struct mr_json_build build[2];      /* by side */
     struct mr_json_build columns[2];    /* the declared columns */
     struct mr_connect *cn;              /* JSON as Connect writes it */
@@ -36,15 +36,41 @@ struct mr_payloads {
 static enum mr_status check_registry(struct mr_payloads *p, struct mr_error *err)
 {
     const struct mr_payload_rule *r;
+    bool has_registry = mr_payload_schemas_has_registry(p->schemas);
     for (size_t i = 0; (r = mr_payload_rule_at(p->rules, i)) != NULL; i++) {
         for (size_t side = 0; side < 2; side++) {
             enum mr_encoding e = r->encoding[side];
-            if (p->schemas != NULL || (e != MR_ENC_AVRO && e != MR_ENC_PROTOBUF && e != MR_ENC_JSON_SR))
+            if (has_registry || r->schema_file[side].len != 0 ||
+                (e != MR_ENC_AVRO && e != MR_ENC_PROTOBUF && e != MR_ENC_JSON_SR))
                 continue;
             enum mr_status status =
                 mr_fail(err, MR_E_CONFIG, "the format %s needs a schema registry", mr_encoding_name(e));
-            mr_error_hint(err, "set registry.url");
+            mr_error_hint(
+                err,
+                "set registry.url; or name a file with the schema: %s.schema.file (format.value says the "
+                "values' format alone)",
+                side == MR_SIDE_KEY ? "key" : "value");
             return status;
+        }
+    }
+    return MR_OK;
+}
+
+/* Schemas in files are read at once: what is wrong with them is wrong with the configuration. */
+static enum mr_status check_files(struct mr_payloads *p, struct mr_error *err)
+{
+    const struct mr_payload_rule *r;
+    const struct mr_payload_schema *ignored;
+    for (size_t i = 0; (r = mr_payload_rule_at(p->rules, i)) != NULL; i++) {
+        for (size_t side = 0; side < 2; side++) {
+            if (r->schema_file[side].len == 0)
+                continue;
+            enum mr_status status =
+                mr_payload_schemas_get(p->schemas, &r->framing[side].named, &ignored, err);
+            if (status == MR_E_DATA && err != NULL)
+                err->status = MR_E_CONFIG;
+            if (status != MR_OK)
+                return status == MR_E_DATA ? MR_E_CONFIG : status;
         }
     }
     return MR_OK;
@@ -105,10 +131,12 @@ enum mr_status mr_payloads_create(const struct mr_config *cfg, struct mr_payload
     enum mr_status status = mr_payload_rules_create(cfg, &p->rules, err);
     if (status == MR_OK)
         status = check_columns(p, err);
-    if (status == MR_OK && cfg->registry.url != NULL && *cfg->registry.url != 0)
+    if (status == MR_OK)
         status = mr_payload_schemas_create(cfg, &p->schemas, err);
     if (status == MR_OK)
         status = check_registry(p, err);
+    if (status == MR_OK)
+        status = check_files(p, err);
     if (status != MR_OK) {
         mr_payloads_destroy(p);
         return status;
@@ -177,12 +205,14 @@ static enum mr_status open_avro(struct mr_payloads *p, enum mr_connect_side side
 }
 
 static enum mr_status open_protobuf(struct mr_payloads *p, enum mr_connect_side side,
-                                    const struct mr_payload_schema *schema, struct mr_str bytes,
+                                    const struct mr_payload_schema *schema, const struct mr_frame *frame,
                                     struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
 {
     struct mr_json_build *b = &p->build[side];
     struct mr_proto_message *msg;
-    MR_TRY(mr_proto_message_of(schema->proto, &bytes, &msg, err));
+    struct mr_str bytes = frame->payload, indexes = frame->indexes;
+    bool is_plain = p->cfg->protobuf_plain_indexes && !frame->is_named;
+    MR_TRY(mr_proto_message_of(schema->proto, frame->has_indexes ? &indexes : &bytes, is_plain, &msg, err));
     mr_json_build_reset(b);
     MR_TRY(mr_proto_read(msg, bytes, p->cfg->text_invalid != MR_TEXT_DEAD_LETTER, b, err));
     out->schema = mr_proto_connect(schema->proto, msg);
@@ -220,28 +250,42 @@ static bool fits(enum mr_encoding encoding, enum mr_schema_type type)
  * new records is gone. Told once for each schema of a topic but its first. */
 static void note_key_schema(struct mr_payloads *p, const struct mr_record *rec, const struct mr_frame *frame)
 {
-    uint64_t place = mr_hash(rec->topic.ptr, rec->topic.len, frame->id);
-    if (!frame->is_guid && place == p->last_key_place) /* as nearly always */
-        return;
-    p->last_key_place = frame->is_guid ? 0 : place;
-    struct mr_buf name = MR_BUF_INIT(1u << 16);
+    struct mr_buf name = MR_BUF_INIT(1u << 16), called = MR_BUF_INIT(1u << 16);
     mr_buf_append_str(&name, rec->topic);
-    bool is_known_topic = mr_map_get(p->key_schemas, mr_buf_str(&name)) != NULL;
-    if (!is_known_topic && mr_map_count(p->key_schemas) < MAX_KEY_SCHEMAS)
-        mr_map_put(p->key_schemas, mr_buf_str(&name), p);
+    size_t topic_len = name.len;
     mr_buf_append_char(&name, 0);
-    mr_buf_append(&name, frame->is_guid ? (const void *)frame->guid : (const void *)&frame->id,
-                  frame->is_guid ? sizeof(frame->guid) : sizeof(frame->id));
-    if (mr_map_get(p->key_schemas, mr_buf_str(&name)) == NULL &&
-        mr_map_count(p->key_schemas) < MAX_KEY_SCHEMAS) {
-        mr_map_put(p->key_schemas, mr_buf_str(&name), p);
-        if (is_known_topic)
-            mr_log(MR_LOG_WARN, "the topic's keys have another schema", MR_KV_STR("topic", rec->topic),
-                   MR_KV_INT("schema", frame->is_guid ? -1 : (int64_t)frame->id),
-                   MR_KV_Z("note", "the same key may come by another partition now, so old and new events of "
-                                   "a row may overtake each other"));
-    }
+    mr_frame_append_key(frame, &name);
+    uint64_t place = mr_hash(name.data, name.len, 0);
+    bool is_as_before = place == p->last_key_place; /* as nearly always */
+    p->last_key_place = place;
+    if (is_as_before || mr_map_get(p->key_schemas, mr_buf_str(&name)) != NULL ||
+        mr_map_count(p->key_schemas) >= MAX_KEY_SCHEMAS)
+        goto done;
+    struct mr_str topic = mr_str_of(name.data, topic_len);
+    bool is_known_topic = mr_map_get(p->key_schemas, topic) != NULL;
+    mr_map_put(p->key_schemas, topic, p);
+    mr_map_put(p->key_schemas, mr_buf_str(&name), p);
+    mr_frame_append_name(frame, &called);
+    if (is_known_topic)
+        mr_log(MR_LOG_WARN, "the topic's keys have another schema", MR_KV_STR("topic", rec->topic),
+               MR_KV_STR("schema", mr_buf_str(&called)),
+               MR_KV_Z("note", "the same key may come by another partition now, so old and new events of "
+                               "a row may overtake each other"));
+done:
     mr_buf_free(&name);
+    mr_buf_free(&called);
+}
+
+static enum mr_status wrong_kind(const struct mr_frame *frame, enum mr_schema_type type,
+                                 enum mr_encoding encoding, struct mr_error *err)
+{
+    struct mr_buf name = MR_BUF_INIT(1u << 16);
+    mr_frame_append_name(frame, &name);
+    enum mr_status status =
+        mr_fail_data(err, MR_CODE_SCHEMA_TYPE, "schema %s is of the kind %s, but the format is %s",
+                     mr_buf_z(&name), mr_schema_type_name(type), mr_encoding_name(encoding));
+    mr_buf_free(&name);
+    return status;
 }
 
 static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload_rule *rule,
@@ -251,13 +295,12 @@ static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload
     enum mr_encoding encoding = rule->encoding[side];
     struct mr_frame frame;
     const struct mr_payload_schema *schema;
-    MR_TRY(mr_frame_read(rec, side, bytes, &frame, err));
+    MR_TRY(mr_frame_read(&rule->framing[side], rec, side, bytes, &frame, err));
     MR_TRY(mr_payload_schemas_get(p->schemas, &frame, &schema, err));
     if (side == MR_SIDE_KEY)
         note_key_schema(p, rec, &frame);
     if (!fits(encoding, schema->type))
-        return mr_fail_data(err, MR_CODE_SCHEMA_TYPE, "schema %u is of the kind %s, but the format is %s",
-                            frame.id, mr_schema_type_name(schema->type), mr_encoding_name(encoding));
+        return wrong_kind(&frame, schema->type, encoding, err);
     switch (schema->type) {
     case MR_SCHEMA_AVRO:
         MR_TRY(open_avro(p, side, schema, frame.payload, ar, out, err));
@@ -266,7 +309,7 @@ static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload
         MR_TRY(open_json(p, side, schema, frame.payload, ar, out, err));
         break;
     case MR_SCHEMA_PROTOBUF:
-        MR_TRY(open_protobuf(p, side, schema, frame.payload, ar, out, err));
+        MR_TRY(open_protobuf(p, side, schema, &frame, ar, out, err));
         break;
     }
     out->is_wrapped = true;
@@ -375,7 +418,8 @@ static enum mr_status open_side(struct mr_payloads *p, const struct mr_payload_r
     *msg = (struct mr_connect_message){.root = MR_JSON_NONE};
     out->has[side] = false;
     if (encoding == MR_ENC_AUTO &&
-        (p->schemas == NULL || (!is_key && has_own_bytes(rule)) || !mr_frame_sniff(rec, side, bytes)))
+        (!mr_payload_schemas_has_registry(p->schemas) || (!is_key && has_own_bytes(rule)) ||
+         !mr_frame_sniff(&rule->framing[side], rec, side, bytes)))
         return MR_OK;
     if (encoding == MR_ENC_AUTO && !is_key &&
         mr_dts_is(bytes, ar)) /* its first byte is a frame's, too; nothing framed passes as one */
@@ -397,6 +441,9 @@ enum mr_status mr_payloads_open(struct mr_payloads *p, const struct mr_record *r
     const struct mr_payload_rule *rule = mr_payload_rule_of(p->rules, rec->topic);
     MR_TRY(open_side(p, rule, MR_SIDE_VALUE, rec, ar, out, err));
     MR_TRY(open_side(p, rule, MR_SIDE_KEY, rec, ar, out, err));
+    const struct mr_connect_message *key = &out->message[MR_SIDE_KEY];
+    out->key_is_observed = rule->encoding[MR_SIDE_KEY] == MR_ENC_JSON &&
+                           rule->columns[MR_SIDE_KEY].len == 0 && !key->is_null && key->schema == NULL;
     out->is_encoded = out->has[MR_SIDE_VALUE] && !out->message[MR_SIDE_VALUE].is_null;
     return MR_OK;
 }
@@ -404,14 +451,13 @@ enum mr_status mr_payloads_open(struct mr_payloads *p, const struct mr_record *r
 bool mr_payloads_key_is_explicit(struct mr_payloads *p, struct mr_str topic)
 {
     const struct mr_payload_rule *rule = mr_payload_rule_of(p->rules, topic);
-    enum mr_encoding e = rule->encoding[MR_SIDE_KEY];
-    bool is_unread = e == MR_ENC_NONE ||
-                     ((e == MR_ENC_KAFKA || e == MR_ENC_DELIMITED) && rule->columns[MR_SIDE_KEY].len == 0);
-    return rule->is_key_explicit && !is_unread;
+    return rule->is_key_explicit && mr_payload_rule_reads_key(rule);
 }
 
-enum mr_status mr_payloads_hold(struct mr_payloads *p, const struct mr_record *rec, struct mr_arena *ar,
-                                struct mr_change *ev, bool *is_skipped, struct mr_error *err)
+enum mr_status mr_payloads_hold(struct mr_payloads *p, const struct mr_opened *opened,
+                                const struct mr_record *rec, struct mr_arena *ar, struct mr_change *ev,
+                                bool *is_skipped, struct mr_error *err)
 {
+    ev->is_key_observed = opened->key_is_observed;
     return mr_key_hold(p->cfg, mr_payload_rule_of(p->rules, rec->topic), rec, ar, ev, is_skipped, err);
 }

@@ -15,6 +15,7 @@ struct mr_payloads;
 struct mr_opened {
     bool has[2];                          /* by enum mr_connect_side; else the side is read as JSON */
     struct mr_connect_message message[2]; /* valid until the next record */
+    bool key_is_observed;                 /* a key in JSON without schema, whose columns nobody declares */
     bool is_encoded;                      /* the value is not JSON as Connect writes it */
 };
 
@@ -33,8 +34,9 @@ const char *mr_payloads_decoder(struct mr_payloads *p, struct mr_str topic);
 /* Has somebody named the format of the topic's keys? */
 bool mr_payloads_key_is_explicit(struct mr_payloads *p, struct mr_str topic);
 /* A change on its way to the engine, held against its key where somebody has named the key's format. *is_skipped: it is to be passed over. */
-enum mr_status mr_payloads_hold(struct mr_payloads *p, const struct mr_record *rec, struct mr_arena *ar,
-                                struct mr_change *ev, bool *is_skipped, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_payloads_hold(struct mr_payloads *p, const struct mr_opened *opened,
+                                const struct mr_record *rec, struct mr_arena *ar, struct mr_change *ev,
+                                bool *is_skipped, struct mr_error *err) MR_MUST_CHECK;
 /* The same for each rule of the configuration; NULL behind the last. */
 const char *mr_payloads_decoder_at(struct mr_payloads *p, size_t i);
 

@@ -3,6 +3,7 @@
 
 #include <fnmatch.h>
 
+#include <millrace/base/encode.h>
 #include <millrace/base/map.h>
 #include <millrace/base/mem.h>
 
@@ -28,6 +29,14 @@ static const char *const member_names[] = {
     "key_window",
     "null_key",
     "key_value_conflict",
+    "key_use_schema_id",
+    "value_use_schema_id",
+    "key_use_schema_guid",
+    "value_use_schema_guid",
+    "key_use_message_indexes",
+    "value_use_message_indexes",
+    "key_schema_file",
+    "value_schema_file",
 };
 enum member {
     M_KEY,
@@ -41,6 +50,14 @@ enum member {
     M_WINDOW,
     M_NULL_KEY,
     M_CONFLICT,
+    M_KEY_SCHEMA_ID, /* the value's of each pair is the next one */
+    M_VALUE_SCHEMA_ID,
+    M_KEY_SCHEMA_GUID,
+    M_VALUE_SCHEMA_GUID,
+    M_KEY_INDEXES,
+    M_VALUE_INDEXES,
+    M_KEY_SCHEMA_FILE,
+    M_VALUE_SCHEMA_FILE,
     MEMBERS,
 };
 
@@ -126,6 +143,106 @@ static struct mr_str choose(const struct mr_config *cfg, struct mr_str topic, en
     return said.len != 0 ? said : mr_str_z(otherwise_z != NULL ? otherwise_z : "");
 }
 
+/* ---- Framings ---- */
+
+static bool is_registry_format(enum mr_encoding e)
+{
+    return e == MR_ENC_AVRO || e == MR_ENC_PROTOBUF || e == MR_ENC_JSON_SR;
+}
+
+/* "1,0" to what a serializer writes in front of a message: how many, then each, as zigzag numbers. */
+static bool read_indexes(struct mr_str text, struct mr_framing *out)
+{
+    int64_t path[MR_MAX_INDEXES / 2];
+    size_t count = 0, len = 0;
+    while (text.len != 0) {
+        ptrdiff_t comma = mr_str_find(text, ',');
+        size_t used = comma < 0 ? text.len : (size_t)comma;
+        /* Two bytes each hold 8,191; nobody has more messages in one. */
+        if (count >= MR_MAX_INDEXES / 2 - 1 ||
+            !mr_parse_int64(mr_str_trim(mr_str_of(text.ptr, used)), &path[count]) || path[count] < 0 ||
+            path[count] > 8191)
+            return false;
+        count++;
+        if (comma >= 0 && used + 1 == text.len)
+            return false;
+        text = comma < 0 ? MR_STR("") : mr_str_of(text.ptr + used + 1, text.len - used - 1);
+    }
+    if (count >= MR_MAX_INDEXES / 2 - 1)
+        return false;
+    out->index_bytes[len++] = (unsigned char)(count * 2);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t v = (uint64_t)path[i] * 2;
+        if (v > 127)
+            out->index_bytes[len++] = (unsigned char)(v | 128);
+        out->index_bytes[len++] = (unsigned char)(v > 127 ? v >> 7 : v);
+    }
+    out->named.indexes = mr_str_of((const char *)out->index_bytes, len);
+    return true;
+}
+
+static enum mr_schema_type type_of(enum mr_encoding e)
+{
+    return e == MR_ENC_PROTOBUF ? MR_SCHEMA_PROTOBUF : e == MR_ENC_JSON_SR ? MR_SCHEMA_JSON : MR_SCHEMA_AVRO;
+}
+
+/* What is wrong is told by check_framing. */
+static void make_framing(const struct mr_config *cfg, size_t side, struct mr_payload_rule *rule)
+{
+    struct mr_framing *f = &rule->framing[side];
+    int64_t id = 0;
+    f->has_long_ids = cfg->registry.id_size == MR_ID_8;
+    f->has_apicurio_headers = cfg->registry.apicurio_headers;
+    f->type = f->named.type = type_of(rule->encoding[side]);
+    f->is_bare = rule->schema_id[side].len != 0 || rule->schema_guid[side].len != 0 ||
+                 rule->schema_file[side].len != 0;
+    f->named.is_named = f->named.has_indexes = true;
+    f->named.by = rule->schema_file[side].len != 0   ? MR_BY_FILE
+                  : rule->schema_guid[side].len != 0 ? MR_BY_GUID
+                                                     : MR_BY_ID;
+    (void)mr_parse_int64(rule->schema_id[side], &id);
+    f->named.id = (uint64_t)id;
+    (void)mr_uuid_parse(rule->schema_guid[side], f->named.guid);
+    f->named.files = rule->schema_file[side];
+    (void)read_indexes(rule->indexes[side], f);
+}
+
+static enum mr_status check_framing(const struct mr_payload_rule *r, size_t side, struct mr_error *err)
+{
+    const char *side_z = side == MR_SIDE_KEY ? "key" : "value";
+    struct mr_framing spare = {0};
+    unsigned char guid[16];
+    int64_t id;
+    int said =
+        (r->schema_id[side].len != 0) + (r->schema_guid[side].len != 0) + (r->schema_file[side].len != 0);
+    if (said > 1)
+        return mr_fail(
+            err, MR_E_CONFIG,
+            "%s.use.schema.id, %s.use.schema.guid and %s.schema.file each name the schema: leave all but one "
+            "out",
+            side_z, side_z, side_z);
+    if (said != 0 && !is_registry_format(r->encoding[side]))
+        return mr_fail(
+            err, MR_E_CONFIG,
+            "a schema is named for the %s, but its format is %s: it must be avro, protobuf or json_sr",
+            side_z, mr_encoding_name(r->encoding[side]));
+    if (r->indexes[side].len != 0 && (said == 0 || r->encoding[side] != MR_ENC_PROTOBUF))
+        return mr_fail(err, MR_E_CONFIG,
+                       "%s.use.message.indexes is for messages of the format protobuf whose schema is named "
+                       "(%s.use.schema.id)",
+                       side_z, side_z);
+    if (!read_indexes(r->indexes[side], &spare))
+        return mr_fail(err, MR_E_CONFIG, "%s.use.message.indexes: \"%.*s\" is no list of indexes like 1,0",
+                       side_z, MR_STR_FMT(r->indexes[side]));
+    if (r->schema_id[side].len != 0 && (!mr_parse_int64(r->schema_id[side], &id) || id < 0))
+        return mr_fail(err, MR_E_CONFIG, "%s.use.schema.id: \"%.*s\" is no schema's id", side_z,
+                       MR_STR_FMT(r->schema_id[side]));
+    if (r->schema_guid[side].len != 0 && !mr_uuid_parse(r->schema_guid[side], guid))
+        return mr_fail(err, MR_E_CONFIG, "%s.use.schema.guid: \"%.*s\" is no GUID", side_z,
+                       MR_STR_FMT(r->schema_guid[side]));
+    return MR_OK;
+}
+
 /* NUL-terminated: all texts are whole options. */
 static void make(const struct mr_config *cfg, struct mr_str topic, struct mr_payload_rule *out)
 {
@@ -165,6 +282,15 @@ static void make(const struct mr_config *cfg, struct mr_str topic, struct mr_pay
     out->window = choose(cfg, topic, M_WINDOW, cfg->key_window);
     out->null_key = choose(cfg, topic, M_NULL_KEY, cfg->null_key);
     out->conflict = choose(cfg, topic, M_CONFLICT, cfg->key_value_conflict);
+    for (unsigned side = 0; side < 2; side++) {
+        const struct mr_bare_config *bare = side == MR_SIDE_KEY ? &cfg->key_bare : &cfg->value_bare;
+        unsigned second = side == MR_SIDE_KEY ? 0 : 1;
+        out->schema_id[side] = choose(cfg, topic, M_KEY_SCHEMA_ID + second, bare->schema_id);
+        out->schema_guid[side] = choose(cfg, topic, M_KEY_SCHEMA_GUID + second, bare->schema_guid);
+        out->indexes[side] = choose(cfg, topic, M_KEY_INDEXES + second, bare->message_indexes);
+        out->schema_file[side] = choose(cfg, topic, M_KEY_SCHEMA_FILE + second, bare->schema_file);
+        make_framing(cfg, side, out);
+    }
 }
 
 /* ---- What can be seen without a record ---- */
@@ -190,6 +316,32 @@ static enum mr_status check_key_name(struct mr_str name, struct mr_error *err)
     return status;
 }
 
+bool mr_payload_rule_reads_key(const struct mr_payload_rule *rule)
+{
+    enum mr_encoding e = rule->encoding[MR_SIDE_KEY];
+    bool is_bytes = e == MR_ENC_KAFKA || e == MR_ENC_DELIMITED;
+    return e != MR_ENC_NONE && !(is_bytes && rule->columns[MR_SIDE_KEY].len == 0);
+}
+
+/* Upserts want a key: of the record, or named among the row's fields. */
+static enum mr_status check_mode(const struct mr_config *cfg, const struct mr_payload_rule *r,
+                                 struct mr_error *err)
+{
+    if (cfg->mode != MR_MODE_UPSERT || mr_payload_rule_reads_key(r))
+        return MR_OK;
+    for (size_t i = 0; i < cfg->table_count; i++)
+        if (cfg->tables[i].key_mode == MR_KEY_FIELDS || cfg->tables[i].key_mode == MR_KEY_NONE)
+            return MR_OK;
+    enum mr_status status =
+        mr_fail(err, MR_E_CONFIG,
+                "mode is upsert, but keys of the format %s are not read, and no table has "
+                "a key of its own",
+                mr_encoding_name(r->encoding[MR_SIDE_KEY]));
+    mr_error_hint(err,
+                  "name the key: tables.NAME.primary_key; or leave out mode: rows without key are appended");
+    return status;
+}
+
 static enum mr_status check_rule(const struct mr_payload_rule *r, struct mr_error *err)
 {
     if (r->encoding[MR_SIDE_VALUE] == MR_ENC_NONE)
@@ -200,6 +352,8 @@ static enum mr_status check_rule(const struct mr_payload_rule *r, struct mr_erro
         return mr_fail(
             err, MR_E_CONFIG,
             "the key's format is none, so it has no columns: leave out key.columns or name another format");
+    for (size_t side = 0; side < 2; side++)
+        MR_TRY(check_framing(r, side, err));
     static const char *const delimited_z[2] = {"key.delimiter", "value.delimiter"};
     for (size_t side = 0; side < 2; side++)
         if (r->delimiter[side].len != 0 && r->encoding[side] != MR_ENC_DELIMITED)
@@ -235,8 +389,10 @@ static enum mr_status check(struct mr_payload_rules *rules, struct mr_error *err
         if (m == M_KEY)
             MR_TRY(check_key_name(mr_str_z(cfg->topics.items[i].value), err));
     }
-    for (size_t i = 0; i < rules->count; i++)
+    for (size_t i = 0; i < rules->count; i++) {
         MR_TRY(check_rule(&rules->general[i], err));
+        MR_TRY(check_mode(cfg, &rules->general[i], err));
+    }
     return MR_OK;
 }
 

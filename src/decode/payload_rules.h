@@ -2,7 +2,7 @@
 #ifndef MILLRACE_DECODE_PAYLOAD_RULES_H
 #define MILLRACE_DECODE_PAYLOAD_RULES_H
 
-#include "connect.h"
+#include "payload_frame.h"
 
 enum mr_encoding {
     MR_ENC_AUTO, /* JSON as Connect writes it; with a registry, what is framed is recognised */
@@ -21,6 +21,8 @@ struct mr_payload_rule {
     const char *decoder_z; /* "auto", or the name of the format that the values have */
     struct mr_str columns[2], delimiter[2];
     struct mr_str column_name, wrap_single, window, null_key, conflict;
+    struct mr_str schema_id[2], schema_guid[2], indexes[2], schema_file[2]; /* of messages without framing */
+    struct mr_framing framing[2];
     bool is_key_explicit; /* somebody has named the key's format */
 };
 
@@ -33,6 +35,9 @@ void mr_payload_rules_destroy(struct mr_payload_rules *rules);
 const struct mr_payload_rule *mr_payload_rule_of(struct mr_payload_rules *rules, struct mr_str topic);
 /* Rule i of all that can be seen without a topic: the general one, and one for each pattern. NULL behind the last. */
 const struct mr_payload_rule *mr_payload_rule_at(struct mr_payload_rules *rules, size_t i);
+
+/* Are keys looked at? Not those of the format none, nor bytes without declared columns. */
+bool mr_payload_rule_reads_key(const struct mr_payload_rule *rule);
 
 const char *mr_encoding_name(enum mr_encoding encoding);
 

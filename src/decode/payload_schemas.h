@@ -1,4 +1,4 @@
-/* Schemas by id or GUID, compiled and kept. A schema never changes under its id, so each is asked for once; the one not used for the longest
+/* Schemas by id, GUID or file, compiled and kept. A schema never changes under its id, so each is asked for once; the one not used for the longest
  * goes. What a schema refers to is fetched with it. */
 #ifndef MILLRACE_DECODE_PAYLOAD_SCHEMAS_H
 #define MILLRACE_DECODE_PAYLOAD_SCHEMAS_H
@@ -24,6 +24,8 @@ struct mr_payload_schema {
 struct mr_payload_schemas;
 enum mr_status mr_payload_schemas_create(const struct mr_config *cfg, struct mr_payload_schemas **out,
                                          struct mr_error *err) MR_MUST_CHECK;
+/* Can schemas be asked for? Without a registry there are those in files. */
+bool mr_payload_schemas_has_registry(const struct mr_payload_schemas *s);
 void mr_payload_schemas_destroy(struct mr_payload_schemas *s); /* NULL is fine */
 
 /* Valid until the next call but one at least, so that a record has its key's and its value's. */

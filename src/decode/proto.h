@@ -1,8 +1,9 @@
-/* Protobuf: schemas from their .proto text (what every registry gives; the serialized form lacks things in some), and messages by them. A message
+/* Protobuf: schemas from their .proto text (what every registry gives) or their serialized form (which lacks things in some), and messages by them. A message
  * becomes the document that its fields are, and its schema the Connect schema that goes with it.
  *
- * The parts: proto_lex.c (words of the text), proto_parse.c (text to messages), proto_link.c (names to types, well-known types), proto_read.c
- * (data), proto_connect.c (Connect schemas). Bounded in depth, size and work. Main thread only. */
+ * The parts: proto_lex.c (words of the text), proto_parse.c (text to messages), proto_descriptor.c (serialized form to messages), proto_make.c
+ * (what both make), proto_link.c (names to types, well-known types), proto_read.c (data), proto_connect.c (Connect schemas). Bounded in depth,
+ * size and work. Main thread only. */
 #ifndef MILLRACE_DECODE_PROTO_H
 #define MILLRACE_DECODE_PROTO_H
 
@@ -55,6 +56,7 @@ struct mr_proto_field {
     bool is_repeated;
     bool is_map;       /* of the entries that `message` describes */
     bool has_presence; /* absent is null; else it is the type's default */
+    bool is_delimited; /* a message, written as a group */
     uint32_t oneof;    /* 1, 2, …; 0 = in none */
     struct mr_str type_name;
     const struct mr_proto_message *message;
@@ -98,12 +100,16 @@ void mr_proto_destroy(struct mr_proto *p); /* NULL is fine */
 /* A file's text. `path` is what others import it as; "" = the root. DATA bad_schema. */
 enum mr_status mr_proto_add(struct mr_proto *p, struct mr_str path, struct mr_str text,
                             struct mr_error *err) MR_MUST_CHECK;
+/* The same of a serialized FileDescriptorProto. counts_entries: the entries of maps, which stand among the nested messages there, take an index
+ * like others. DATA bad_schema: also of a descriptor that is not whole (see proto_descriptor.c). */
+enum mr_status mr_proto_add_descriptor(struct mr_proto *p, struct mr_str path, struct mr_str bytes,
+                                       bool counts_entries, struct mr_error *err) MR_MUST_CHECK;
 /* Names to types, after the last file. DATA bad_schema. */
 enum mr_status mr_proto_link(struct mr_proto *p, struct mr_error *err) MR_MUST_CHECK;
 
-/* The message indexes in front of the payload: which message it is, and the payload. DATA corrupt, truncated. */
-enum mr_status mr_proto_message_of(struct mr_proto *p, struct mr_str *bytes, struct mr_proto_message **out,
-                                   struct mr_error *err) MR_MUST_CHECK;
+/* The message indexes in front of the payload: which message it is, and the payload. is_plain: they are not zigzag. DATA corrupt, truncated. */
+enum mr_status mr_proto_message_of(struct mr_proto *p, struct mr_str *bytes, bool is_plain,
+                                   struct mr_proto_message **out, struct mr_error *err) MR_MUST_CHECK;
 const struct mr_connect_schema *mr_proto_connect(struct mr_proto *p, struct mr_proto_message *msg);
 
 /* One message into the builder. DATA truncated, corrupt, bad_utf8, out_of_range, limit_exceeded. */

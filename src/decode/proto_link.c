@@ -72,16 +72,28 @@ void mr_proto_destroy(struct mr_proto *p)
     mr_xfree(p);
 }
 
+/* Where a file's messages take their indexes; NULL: the file has been added before. */
+static struct mr_proto_message *begin_file(struct mr_proto *p, struct mr_str path)
+{
+    if (path.len == 0)
+        return &p->root;
+    if (mr_map_get(p->files, path) != NULL)
+        return NULL;
+    mr_map_put(p->files, path, p);
+    return mr_arena_zalloc(p->ar, sizeof(struct mr_proto_message));
+}
+
 enum mr_status mr_proto_add(struct mr_proto *p, struct mr_str path, struct mr_str text, struct mr_error *err)
 {
-    struct mr_proto_message *into = &p->root;
-    if (path.len != 0) {
-        if (mr_map_get(p->files, path) != NULL)
-            return MR_OK;
-        mr_map_put(p->files, path, p);
-        into = mr_arena_zalloc(p->ar, sizeof(*into));
-    }
-    return mr_proto_parse(p, text, into, err);
+    struct mr_proto_message *into = begin_file(p, path);
+    return into == NULL ? MR_OK : mr_proto_parse(p, text, into, err);
+}
+
+enum mr_status mr_proto_add_descriptor(struct mr_proto *p, struct mr_str path, struct mr_str bytes,
+                                       bool counts_entries, struct mr_error *err)
+{
+    struct mr_proto_message *into = begin_file(p, path);
+    return into == NULL ? MR_OK : mr_proto_describe(p, bytes, counts_entries, into, err);
 }
 
 /* ---- Linking ---- */
@@ -106,13 +118,91 @@ static const struct mr_proto_named *find(struct mr_proto *p, struct mr_str scope
     }
 }
 
+static bool is_named_float(struct mr_str s)
+{
+    return mr_str_eq_z(s, "inf") || mr_str_eq_z(s, "-inf") || mr_str_eq_z(s, "nan") || mr_str_eq_z(s, "-nan");
+}
+
+/* Digits in the base that C would read them in. */
+static bool read_whole(struct mr_str s, uint64_t *out)
+{
+    bool is_hex = s.len > 2 && s.ptr[0] == '0' && (s.ptr[1] | 32) == 'x';
+    unsigned base = is_hex ? 16 : s.len > 1 && s.ptr[0] == '0' ? 8 : 10;
+    *out = 0;
+    for (size_t i = is_hex ? 2 : 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        unsigned v = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+                     : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+                     : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
+                                            : 99;
+        if (v >= base || *out > (UINT64_MAX - v) / base)
+            return false;
+        *out = *out * base + v;
+    }
+    return s.len != 0;
+}
+
+/* A whole number from -`least` to `most`; in the decimal form afterwards. */
+static bool is_whole(struct mr_proto *p, struct mr_proto_field *f, uint64_t least, uint64_t most)
+{
+    struct mr_str s = f->fallback;
+    bool is_negative = s.len > 1 && s.ptr[0] == '-';
+    uint64_t v;
+    if (!read_whole(is_negative ? mr_str_of(s.ptr + 1, s.len - 1) : s, &v) ||
+        v > (is_negative ? least : most))
+        return false;
+    f->fallback = mr_arena_printf(p->ar, "%s%llu", is_negative && v != 0 ? "-" : "", (unsigned long long)v);
+    return true;
+}
+
+/* Can the field have the default that its schema spells? */
+static bool is_fallback(struct mr_proto *p, struct mr_proto_field *f)
+{
+    double d;
+    switch ((enum mr_proto_type)f->type) {
+    case MR_P_BOOL:
+        return mr_str_eq_z(f->fallback, "true") || mr_str_eq_z(f->fallback, "false");
+    case MR_P_DOUBLE:
+    case MR_P_FLOAT:
+        return is_named_float(f->fallback) || mr_parse_double(f->fallback, &d);
+    case MR_P_INT32:
+    case MR_P_SINT32:
+    case MR_P_SFIXED32:
+        return is_whole(p, f, UINT64_C(1) << 31, INT32_MAX);
+    case MR_P_INT64:
+    case MR_P_SINT64:
+    case MR_P_SFIXED64:
+        return is_whole(p, f, UINT64_C(1) << 63, INT64_MAX);
+    case MR_P_UINT32:
+    case MR_P_FIXED32:
+        return is_whole(p, f, 0, UINT32_MAX);
+    case MR_P_UINT64:
+    case MR_P_FIXED64:
+        return is_whole(p, f, 0, UINT64_MAX);
+    case MR_P_STRING:
+    case MR_P_BYTES:
+    case MR_P_NAMED: /* an enum's symbol */
+    case MR_P_ENUM:
+        return true;
+    case MR_P_MESSAGE:
+    case MR_P_GROUP:
+        break;
+    }
+    return false;
+}
+
 static enum mr_status link_fields(struct mr_proto *p, struct mr_proto_message *msg, struct mr_error *err)
 {
     for (size_t i = 0; i < msg->field_count; i++) {
         struct mr_proto_field *f = &msg->fields[i];
         if (f->is_map && f->message->is_map_entry)
             MR_TRY(link_fields(p, (struct mr_proto_message *)f->message, err));
-        if (f->type != MR_P_NAMED)
+        if (f->has_fallback && !is_fallback(p, f))
+            return mr_fail_data(err, MR_CODE_BAD_SCHEMA,
+                                "the Protobuf schema gives the field \"%.*s\" a default that it cannot have",
+                                MR_STR_FMT(f->name));
+        bool is_open_group = f->type == MR_P_GROUP && f->message == NULL; /* of a descriptor: by name */
+        if (f->type != MR_P_NAMED && !is_open_group)
             continue;
         const struct mr_proto_named *to = find(p, msg->name, f->type_name);
         if (to == NULL)
@@ -121,8 +211,11 @@ static enum mr_status link_fields(struct mr_proto *p, struct mr_proto_message *m
                                 MR_STR_FMT(f->type_name));
         f->message = to->message;
         f->values = to->values;
-        f->type = to->message != NULL ? MR_P_MESSAGE : MR_P_ENUM;
+        f->type = to->message == NULL                ? MR_P_ENUM
+                  : is_open_group || f->is_delimited ? MR_P_GROUP
+                                                     : MR_P_MESSAGE;
         f->has_presence = f->has_presence || to->message != NULL;
+        f->has_fallback = f->has_fallback && to->message == NULL;
     }
     return MR_OK;
 }
@@ -163,7 +256,7 @@ static void find_maps(struct mr_proto_message *msg)
         bool is_pair = e->fields[0].number == 1 && mr_str_eq(e->fields[0].name, MR_STR("key")) &&
                        !e->fields[0].is_repeated && e->fields[1].number == 2 &&
                        mr_str_eq(e->fields[1].name, MR_STR("value")) && !e->fields[1].is_repeated;
-        f->is_map = is_pair && is_entry_name(f->name, own);
+        f->is_map = is_pair && (e->is_map_entry || is_entry_name(f->name, own));
     }
 }
 

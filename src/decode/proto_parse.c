@@ -2,14 +2,14 @@
  * read are passed over. */
 #include "proto_parts.h"
 
-#define MAX_NESTING 64
-#define MAX_MADE 200000 /* messages, enums, fields */
+#define MAX_TEXT (1u << 20) /* of one option */
 
 struct parse {
     struct mr_proto *p;
     struct mr_proto_lex lex;
     struct mr_str package;
-    bool is_proto3;
+    bool is_proto3;    /* a scalar that is absent is its default */
+    bool is_delimited; /* messages are written as groups */
     unsigned depth;
     struct mr_error *err;
 };
@@ -104,29 +104,6 @@ static enum mr_status skip_statement(struct parse *ps)
     }
 }
 
-static struct mr_str full_name(struct parse *ps, struct mr_str scope, struct mr_str name)
-{
-    return scope.len == 0 ? name
-                          : mr_arena_printf(ps->p->ar, "%.*s.%.*s", MR_STR_FMT(scope), MR_STR_FMT(name));
-}
-
-static enum mr_status count_one(struct parse *ps)
-{
-    if (++ps->p->made > MAX_MADE)
-        return mr_fail_data(ps->err, MR_CODE_BAD_SCHEMA, "the Protobuf schema defines more than %d things",
-                            MAX_MADE);
-    return MR_OK;
-}
-
-static void define(struct parse *ps, struct mr_str name, struct mr_proto_message *msg,
-                   struct mr_proto_enum *values)
-{
-    struct mr_proto_named *named = mr_arena_zalloc(ps->p->ar, sizeof(*named));
-    named->message = msg;
-    named->values = values;
-    mr_map_put(ps->p->types, name, named);
-}
-
 /* ---- Enums ---- */
 
 static enum mr_status parse_enum(struct parse *ps, struct mr_str scope)
@@ -134,12 +111,9 @@ static enum mr_status parse_enum(struct parse *ps, struct mr_str scope)
     struct mr_str name;
     int64_t number;
     MR_TRY(want_name(ps, &name));
-    MR_TRY(count_one(ps));
-    struct mr_proto_enum *e = mr_arena_zalloc(ps->p->ar, sizeof(*e));
-    e->name = full_name(ps, scope, name);
-    define(ps, e->name, NULL, e);
+    MR_TRY(mr_proto_count(ps->p, ps->err));
+    struct mr_proto_enum *e = mr_proto_add_enum(ps->p, mr_proto_full_name(ps->p, scope, name));
     MR_TRY(want_sign(ps, '{'));
-    size_t cap = 0;
     while (!take_sign(ps, '}')) {
         if (take_sign(ps, ';'))
             continue;
@@ -150,21 +124,8 @@ static enum mr_status parse_enum(struct parse *ps, struct mr_str scope)
         MR_TRY(want_name(ps, &name));
         MR_TRY(want_sign(ps, '='));
         MR_TRY(want_number(ps, INT32_MIN, INT32_MAX, &number));
-        MR_TRY(count_one(ps));
-        if (e->count == cap) {
-            size_t grown = cap == 0 ? 8 : cap * 2;
-            struct mr_str *names = mr_arena_alloc(ps->p->ar, grown * sizeof(*names));
-            int32_t *numbers = mr_arena_alloc(ps->p->ar, grown * sizeof(*numbers));
-            if (cap != 0) {
-                memcpy(names, e->names, cap * sizeof(*names));
-                memcpy(numbers, e->numbers, cap * sizeof(*numbers));
-            }
-            e->names = names;
-            e->numbers = numbers;
-            cap = grown;
-        }
-        e->names[e->count] = name;
-        e->numbers[e->count++] = (int32_t)number;
+        MR_TRY(mr_proto_count(ps->p, ps->err));
+        mr_proto_add_symbol(ps->p, e, name, (int32_t)number);
         MR_TRY(skip_statement(ps));
     }
     return MR_OK;
@@ -187,21 +148,6 @@ static void set_type(struct mr_proto_field *f, struct mr_str name)
     for (size_t i = 0; i < sizeof(scalar_names) / sizeof(scalar_names[0]); i++)
         if (mr_str_eq_z(name, scalar_names[i]))
             f->type = (uint8_t)i;
-}
-
-static struct mr_proto_field *add_field(struct parse *ps, struct mr_proto_message *msg)
-{
-    if (msg->field_count == msg->field_cap) {
-        size_t cap = msg->field_cap == 0 ? 8 : msg->field_cap * 2;
-        struct mr_proto_field *grown = mr_arena_zalloc(ps->p->ar, cap * sizeof(*grown));
-        if (msg->field_count != 0)
-            memcpy(grown, msg->fields, msg->field_count * sizeof(*grown));
-        msg->fields = grown;
-        msg->field_cap = cap;
-    }
-    struct mr_proto_field *f = &msg->fields[msg->field_count++];
-    *f = (struct mr_proto_field){0};
-    return f;
 }
 
 /* confluent.field_meta: {params: [{key: "precision", value: "6"}, …]} */
@@ -235,6 +181,27 @@ static enum mr_status parse_meta(struct parse *ps, struct mr_proto_field *f)
     return MR_OK;
 }
 
+/* A scalar as an option's value; texts that stand behind one another are one. */
+static enum mr_status parse_value(struct parse *ps, struct mr_str *out)
+{
+    bool is_negative = take_sign(ps, '-'), is_text = ps->lex.kind == MR_W_TEXT;
+    if (ps->lex.kind == MR_W_SIGN || ps->lex.kind == MR_W_END || ps->lex.kind == MR_W_BAD)
+        return wrong(ps, "a value");
+    *out = mr_arena_printf(ps->p->ar, "%s%.*s", is_negative ? "-" : "", MR_STR_FMT(ps->lex.word));
+    if (is_text)
+        *out = mr_arena_copy(ps->p->ar, ps->lex.word); /* there may be zero bytes in it */
+    mr_proto_lex_next(&ps->lex);
+    if (!is_text || ps->lex.kind != MR_W_TEXT)
+        return MR_OK;
+    struct mr_buf all = MR_BUF_INIT(MAX_TEXT);
+    mr_buf_append_str(&all, *out);
+    for (; ps->lex.kind == MR_W_TEXT; mr_proto_lex_next(&ps->lex))
+        mr_buf_append_str(&all, ps->lex.word);
+    *out = mr_arena_copy(ps->p->ar, mr_buf_str(&all));
+    mr_buf_free(&all);
+    return MR_OK;
+}
+
 /* [name = value, …] */
 static enum mr_status parse_options(struct parse *ps, struct mr_proto_field *f)
 {
@@ -251,15 +218,16 @@ static enum mr_status parse_options(struct parse *ps, struct mr_proto_field *f)
             struct mr_proto_field ignored = {0};
             MR_TRY(parse_meta(ps, is_meta ? f : &ignored));
         } else {
-            bool is_negative = take_sign(ps, '-');
-            if (ps->lex.kind == MR_W_SIGN || ps->lex.kind == MR_W_END || ps->lex.kind == MR_W_BAD)
-                return wrong(ps, "a value");
+            struct mr_str value;
+            MR_TRY(parse_value(ps, &value));
             if (mr_str_eq_z(name, "default")) {
                 f->has_fallback = true;
-                f->fallback = is_negative ? mr_arena_printf(ps->p->ar, "-%.*s", MR_STR_FMT(ps->lex.word))
-                                          : mr_arena_copy(ps->p->ar, ps->lex.word);
+                f->fallback = value;
+            } else if (mr_str_eq_z(name, "features.field_presence")) {
+                f->has_presence = f->oneof != 0 || !mr_str_eq_z(value, "IMPLICIT");
+            } else if (mr_str_eq_z(name, "features.message_encoding")) {
+                f->is_delimited = mr_str_eq_z(value, "DELIMITED");
             }
-            mr_proto_lex_next(&ps->lex);
         }
         if (!is_sign(ps, ']'))
             MR_TRY(want_sign(ps, ','));
@@ -268,24 +236,6 @@ static enum mr_status parse_options(struct parse *ps, struct mr_proto_field *f)
 }
 
 static enum mr_status parse_body(struct parse *ps, struct mr_proto_message *msg);
-
-static struct mr_proto_message *add_message(struct parse *ps, struct mr_proto_message *into,
-                                            struct mr_str full)
-{
-    struct mr_proto_message *msg = mr_arena_zalloc(ps->p->ar, sizeof(*msg));
-    msg->name = full;
-    define(ps, full, msg, NULL);
-    if (into->nested_count == into->nested_cap) {
-        size_t cap = into->nested_cap == 0 ? 8 : into->nested_cap * 2;
-        struct mr_proto_message **grown = mr_arena_alloc(ps->p->ar, cap * sizeof(*grown));
-        if (into->nested_count != 0)
-            memcpy(grown, into->nested, into->nested_count * sizeof(*grown));
-        into->nested = grown;
-        into->nested_cap = cap;
-    }
-    into->nested[into->nested_count++] = msg;
-    return msg;
-}
 
 /* map<K, V> name = n; is what the compiler makes of it: repeated entries of a message of its own. */
 static enum mr_status parse_map(struct parse *ps, struct mr_proto_message *msg, struct mr_proto_field *f)
@@ -300,11 +250,11 @@ static enum mr_status parse_map(struct parse *ps, struct mr_proto_message *msg, 
     struct mr_proto_message *entry = mr_arena_zalloc(ps->p->ar, sizeof(*entry));
     entry->name = msg->name;
     entry->is_map_entry = true;
-    struct mr_proto_field *k = add_field(ps, entry);
+    struct mr_proto_field *k = mr_proto_add_field(ps->p, entry);
     k->name = MR_STR("key");
     k->number = 1;
     set_type(k, key);
-    struct mr_proto_field *v = add_field(ps, entry);
+    struct mr_proto_field *v = mr_proto_add_field(ps->p, entry);
     v->name = MR_STR("value");
     v->number = 2;
     set_type(v, value);
@@ -314,12 +264,21 @@ static enum mr_status parse_map(struct parse *ps, struct mr_proto_message *msg, 
     return MR_OK;
 }
 
+static struct mr_str lower_case(struct parse *ps, struct mr_str name)
+{
+    char *out = mr_arena_alloc(ps->p->ar, name.len + 1);
+    for (size_t i = 0; i < name.len; i++)
+        out[i] = (char)(name.ptr[i] >= 'A' && name.ptr[i] <= 'Z' ? name.ptr[i] - 'A' + 'a' : name.ptr[i]);
+    return mr_str_of(out, name.len);
+}
+
 static enum mr_status parse_field(struct parse *ps, struct mr_proto_message *msg, uint32_t oneof)
 {
-    struct mr_proto_field f = {.oneof = oneof, .has_presence = oneof != 0 || !ps->is_proto3};
+    struct mr_proto_field f = {
+        .oneof = oneof, .has_presence = oneof != 0 || !ps->is_proto3, .is_delimited = ps->is_delimited};
     struct mr_str type;
     int64_t number;
-    MR_TRY(count_one(ps));
+    MR_TRY(mr_proto_count(ps->p, ps->err));
     if (is_name(ps, "repeated") || is_name(ps, "optional") || is_name(ps, "required")) {
         f.is_repeated = is_name(ps, "repeated");
         f.has_presence = true;
@@ -338,13 +297,15 @@ static enum mr_status parse_field(struct parse *ps, struct mr_proto_message *msg
         MR_TRY(parse_options(ps, &f));
     if (mr_str_eq_z(type, "group") && is_sign(ps, '{')) {
         f.type = MR_P_GROUP;
-        struct mr_proto_message *group = add_message(ps, msg, full_name(ps, msg->name, f.name));
+        struct mr_proto_message *group =
+            mr_proto_add_message(ps->p, msg, mr_proto_full_name(ps->p, msg->name, f.name));
         f.message = group;
+        f.name = lower_case(ps, f.name); /* as the compiler names it */
         MR_TRY(parse_body(ps, group));
     } else {
         MR_TRY(want_sign(ps, ';'));
     }
-    *add_field(ps, msg) = f;
+    *mr_proto_add_field(ps->p, msg) = f;
     return MR_OK;
 }
 
@@ -371,8 +332,8 @@ static enum mr_status parse_message(struct parse *ps, struct mr_proto_message *i
 {
     struct mr_str name;
     MR_TRY(want_name(ps, &name));
-    MR_TRY(count_one(ps));
-    return parse_body(ps, add_message(ps, into, full_name(ps, scope, name)));
+    MR_TRY(mr_proto_count(ps->p, ps->err));
+    return parse_body(ps, mr_proto_add_message(ps->p, into, mr_proto_full_name(ps->p, scope, name)));
 }
 
 static bool take_word(struct parse *ps, const char *word_z)
@@ -409,14 +370,31 @@ static enum mr_status parse_member(struct parse *ps, struct mr_proto_message *ms
 
 static enum mr_status parse_body(struct parse *ps, struct mr_proto_message *msg)
 {
-    if (++ps->depth > MAX_NESTING)
+    if (++ps->depth > MR_PROTO_NESTING)
         return mr_fail_data(ps->err, MR_CODE_BAD_SCHEMA, "the Protobuf schema is nested more than %d deep",
-                            MAX_NESTING);
+                            MR_PROTO_NESTING);
     MR_TRY(want_sign(ps, '{'));
     while (!take_sign(ps, '}'))
         MR_TRY(parse_member(ps, msg));
     ps->depth--;
     return MR_OK;
+}
+
+/* Of editions: what holds for all fields. Everything else is passed over. */
+static enum mr_status parse_file_option(struct parse *ps)
+{
+    struct mr_proto_lex ahead = ps->lex;
+    mr_proto_lex_next(&ahead);
+    struct mr_str name = ahead.word;
+    bool is_known = ahead.kind == MR_W_NAME;
+    mr_proto_lex_next(&ahead);
+    is_known = is_known && ahead.kind == MR_W_SIGN && ahead.word.ptr[0] == '=';
+    mr_proto_lex_next(&ahead);
+    if (is_known && mr_str_eq_z(name, "features.field_presence"))
+        ps->is_proto3 = mr_str_eq_z(ahead.word, "IMPLICIT");
+    if (is_known && mr_str_eq_z(name, "features.message_encoding"))
+        ps->is_delimited = mr_str_eq_z(ahead.word, "DELIMITED");
+    return skip_statement(ps);
 }
 
 static enum mr_status parse_top(struct parse *ps, struct mr_proto_message *into)
@@ -439,7 +417,9 @@ static enum mr_status parse_top(struct parse *ps, struct mr_proto_message *into)
         ps->is_proto3 = !is_edition && mr_str_eq_z(ps->lex.word, "proto3");
         return skip_statement(ps);
     }
-    if (is_name(ps, "import") || is_name(ps, "option") || is_name(ps, "service") || is_name(ps, "extend"))
+    if (is_name(ps, "option"))
+        return parse_file_option(ps);
+    if (is_name(ps, "import") || is_name(ps, "service") || is_name(ps, "extend"))
         return skip_statement(ps);
     return wrong(ps, "a message, an enum or an import");
 }

@@ -415,8 +415,8 @@ enum mr_status mr_proto_read(const struct mr_proto_message *msg, struct mr_str b
 
 /* ---- Which message ---- */
 
-enum mr_status mr_proto_message_of(struct mr_proto *p, struct mr_str *bytes, struct mr_proto_message **out,
-                                   struct mr_error *err)
+enum mr_status mr_proto_message_of(struct mr_proto *p, struct mr_str *bytes, bool is_plain,
+                                   struct mr_proto_message **out, struct mr_error *err)
 {
     struct mr_proto_reader r = {.err = err};
     struct mr_proto_bytes b = {(const unsigned char *)bytes->ptr, NULL};
@@ -425,7 +425,7 @@ enum mr_status mr_proto_message_of(struct mr_proto *p, struct mr_str *bytes, str
     b.end = b.p + bytes->len;
     uint64_t v;
     MR_TRY(mr_proto_read_varint(&r, &b, &v));
-    int64_t count = zigzag(v);
+    int64_t count = is_plain ? (int64_t)v : zigzag(v);
     struct mr_proto_message *at = &p->root;
     bool is_first = count == 0; /* the usual path, [0], is one byte */
     if (count < 0 || count > MAX_DEPTH)
@@ -434,7 +434,7 @@ enum mr_status mr_proto_message_of(struct mr_proto *p, struct mr_str *bytes, str
         int64_t index = 0;
         if (!is_first) {
             MR_TRY(mr_proto_read_varint(&r, &b, &v));
-            index = zigzag(v);
+            index = is_plain ? (int64_t)v : zigzag(v);
         }
         if (index < 0 || (uint64_t)index >= at->nested_count)
             return mr_proto_corrupt(&r, "the index of a message that its schema does not have");

@@ -120,6 +120,23 @@ static enum mr_status read_group(struct mr_proto_reader *r, struct mr_proto_byte
     }
 }
 
+enum mr_status mr_proto_read_field(struct mr_proto_reader *r, struct mr_proto_bytes *b, uint32_t *number,
+                                   struct mr_proto_occurrence *o)
+{
+    unsigned wire;
+    *o = (struct mr_proto_occurrence){.next = MR_PROTO_NOWHERE};
+    MR_TRY(read_tag(r, b, number, &wire));
+    o->wire = (uint8_t)wire;
+    return read_payload(r, b, *number, o);
+}
+
+struct mr_proto_bytes mr_proto_bytes_of(struct mr_str s)
+{
+    struct mr_proto_bytes b = {(const unsigned char *)(s.len == 0 ? "" : s.ptr), NULL};
+    b.end = b.p + s.len;
+    return b;
+}
+
 /* ---- Occurrences ---- */
 
 /* The wire type of a field that is not packed. */
@@ -175,10 +192,7 @@ void mr_proto_scan_free(struct mr_proto_scan *s)
 enum mr_status mr_proto_scan_message(struct mr_proto_reader *r, const struct mr_proto_message *msg,
                                      struct mr_str bytes, struct mr_proto_scan *s)
 {
-    struct mr_proto_bytes b = {(const unsigned char *)bytes.ptr, NULL};
-    if (bytes.len == 0)
-        b.p = (const unsigned char *)"";
-    b.end = b.p + bytes.len;
+    struct mr_proto_bytes b = mr_proto_bytes_of(bytes);
     s->first = mr_xmalloc((msg->field_count + 1) * sizeof(*s->first));
     s->last = mr_xmalloc((msg->field_count + 1) * sizeof(*s->last));
     s->chosen = mr_xcalloc(msg->oneofs + 1, sizeof(*s->chosen));
@@ -186,11 +200,9 @@ enum mr_status mr_proto_scan_message(struct mr_proto_reader *r, const struct mr_
     size_t hint = 0;
     while (b.p < b.end) {
         uint32_t number;
-        unsigned wire;
-        struct mr_proto_occurrence o = {.next = MR_PROTO_NOWHERE};
-        MR_TRY(read_tag(r, &b, &number, &wire));
-        o.wire = (uint8_t)wire;
-        MR_TRY(read_payload(r, &b, number, &o));
+        struct mr_proto_occurrence o;
+        MR_TRY(mr_proto_read_field(r, &b, &number, &o));
+        unsigned wire = o.wire;
         size_t at = field_of(msg, number, hint);
         if (at == SIZE_MAX)
             continue;

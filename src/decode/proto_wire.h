@@ -1,4 +1,4 @@
-/* The wire of Protobuf, for proto_read.c: a first pass over a message's bytes notes where each of its fields occurs. */
+/* The wire of Protobuf, for proto_read.c and proto_descriptor.c: a first pass over a message's bytes notes where each of its fields occurs. */
 #ifndef MILLRACE_DECODE_PROTO_WIRE_H
 #define MILLRACE_DECODE_PROTO_WIRE_H
 
@@ -42,6 +42,10 @@ enum mr_status mr_proto_read_varint(struct mr_proto_reader *r, struct mr_proto_b
                                     uint64_t *out) MR_MUST_CHECK;
 enum mr_status mr_proto_read_fixed(struct mr_proto_reader *r, struct mr_proto_bytes *b, size_t size,
                                    uint64_t *out) MR_MUST_CHECK;
+struct mr_proto_bytes mr_proto_bytes_of(struct mr_str s);
+/* The next field, whatever it is: its number and what stands behind. */
+enum mr_status mr_proto_read_field(struct mr_proto_reader *r, struct mr_proto_bytes *b, uint32_t *number,
+                                   struct mr_proto_occurrence *o) MR_MUST_CHECK;
 /* The wire type of a field that is not packed. */
 unsigned mr_proto_wire_of(const struct mr_proto_field *f);
 /* Where the fields occur. `s` must be zero, and is freed by the caller whatever comes back. */

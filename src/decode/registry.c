@@ -292,6 +292,7 @@ enum mr_status mr_decoder_set_guess(struct mr_decoder_set *set, const struct mr_
 /* Holds each change against its key, on its way to the engine. */
 struct holding {
     struct mr_payloads *payloads;
+    const struct mr_opened *opened;
     const struct mr_record *rec;
     struct mr_arena *ar;
     mr_emit_fn emit;
@@ -304,7 +305,7 @@ static enum mr_status emit_held(void *ctx, const struct mr_change *ev, struct mr
     bool is_skipped;
     struct mr_change *copy = mr_arena_alloc(h->ar, sizeof(*copy));
     *copy = *ev;
-    MR_TRY(mr_payloads_hold(h->payloads, h->rec, h->ar, copy, &is_skipped, err));
+    MR_TRY(mr_payloads_hold(h->payloads, h->opened, h->rec, h->ar, copy, &is_skipped, err));
     if (is_skipped) {
         *copy = (struct mr_change){.op = MR_OP_CONTROL, .control = MR_CONTROL_EMPTY, .source_us = INT64_MIN};
     }
@@ -348,7 +349,7 @@ enum mr_status mr_decoder_set_decode(struct mr_decoder_set *set, const struct mr
         index = index_of(facts->format);
     if (index == DECODERS)
         MR_TRY(detect(set, &with, facts, ar, &index, err));
-    struct holding h = {set->payloads, rec, ar, emit, ctx};
+    struct holding h = {set->payloads, &opened, rec, ar, emit, ctx};
     /* Debezium's events and rows have rules of their own for keys that are null or differ. */
     if (mr_decoders[index] == &mr_decoder_json && mr_payloads_key_is_explicit(set->payloads, rec->topic)) {
         emit = emit_held;

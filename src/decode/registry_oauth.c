@@ -10,12 +10,15 @@
 #include <millrace/base/time.h>
 
 #include "json.h"
+#include "registry_parts.h"
 #include "registry_reply.h"
 
 #define MAX_REPLY (UINT64_C(1) << 20)
 
 struct mr_oauth {
     const struct mr_registry_config *rc;
+    const char *url_z, *id_z, *secret_z,
+        *scope_z; /* of the issuer; the registry's own settings, or Kafka's */
     CURL *curl;
     struct mr_buf body;
     char *token_z;    /* NULL = none */
@@ -37,16 +40,36 @@ static int on_progress(void *ctx, curl_off_t want, curl_off_t have, curl_off_t s
     return mr_stop_requested() ? 1 : 0;
 }
 
+bool mr_oauth_is_inherited(const struct mr_registry_config *rc)
+{
+    return strcmp(rc->bearer_source, "SASL_OAUTHBEARER_INHERIT") == 0;
+}
+
 enum mr_status mr_oauth_create(const struct mr_config *cfg, struct mr_oauth **out, struct mr_error *err)
 {
     const struct mr_registry_config *rc = &cfg->registry;
-    if (*rc->oauth_url == 0 || *rc->oauth_client_id == 0 || *rc->oauth_client_secret == 0)
-        return mr_fail(err, MR_E_CONFIG,
-                       "registry: OAUTHBEARER needs registry.bearer.auth.issuer.endpoint.url, "
-                       "registry.bearer.auth.client.id and "
-                       "registry.bearer.auth.client.secret");
+    struct mr_oauth own = {.rc = rc,
+                           .url_z = rc->oauth_url,
+                           .id_z = rc->oauth_client_id,
+                           .secret_z = rc->oauth_client_secret,
+                           .scope_z = rc->oauth_scope};
+    if (mr_oauth_is_inherited(rc))
+        own =
+            (struct mr_oauth){.rc = rc,
+                              .url_z = mr_registry_kafka_property(cfg, "sasl.oauthbearer.token.endpoint.url"),
+                              .id_z = mr_registry_kafka_property(cfg, "sasl.oauthbearer.client.id"),
+                              .secret_z = mr_registry_kafka_property(cfg, "sasl.oauthbearer.client.secret"),
+                              .scope_z = mr_registry_kafka_property(cfg, "sasl.oauthbearer.scope")};
+    if (*own.url_z == 0 || *own.id_z == 0 || *own.secret_z == 0)
+        return mr_fail(err, MR_E_CONFIG, "registry: %s needs %s",
+                       mr_oauth_is_inherited(rc) ? "SASL_OAUTHBEARER_INHERIT" : "OAUTHBEARER",
+                       mr_oauth_is_inherited(rc)
+                           ? "sasl.oauthbearer.token.endpoint.url, sasl.oauthbearer.client.id and "
+                             "sasl.oauthbearer.client.secret among source.kafka.properties"
+                           : "registry.bearer.auth.issuer.endpoint.url, registry.bearer.auth.client.id and "
+                             "registry.bearer.auth.client.secret");
     struct mr_oauth *o = mr_xcalloc(1, sizeof(*o));
-    o->rc = rc;
+    *o = own;
     o->body = MR_BUF_INIT(MAX_REPLY);
     o->curl = curl_easy_init();
     *out = o;
@@ -68,8 +91,8 @@ static CURLcode post(struct mr_oauth *o, long *http)
     CURL *c = o->curl;
     struct mr_buf fields = MR_BUF_INIT(65536);
     mr_buf_append_z(&fields, "grant_type=client_credentials");
-    if (*o->rc->oauth_scope != 0) {
-        char *scope_z = curl_easy_escape(c, o->rc->oauth_scope, 0);
+    if (*o->scope_z != 0) {
+        char *scope_z = curl_easy_escape(c, o->scope_z, 0);
         mr_buf_printf(&fields, "&scope=%s", scope_z != NULL ? scope_z : "");
         curl_free(scope_z);
     }
@@ -77,11 +100,11 @@ static CURLcode post(struct mr_oauth *o, long *http)
     o->body.overflow = false;
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(c, CURLOPT_URL, o->rc->oauth_url);
+    curl_easy_setopt(c, CURLOPT_URL, o->url_z);
     curl_easy_setopt(c, CURLOPT_COPYPOSTFIELDS, mr_buf_z(&fields));
     curl_easy_setopt(c, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
-    curl_easy_setopt(c, CURLOPT_USERNAME, o->rc->oauth_client_id);
-    curl_easy_setopt(c, CURLOPT_PASSWORD, o->rc->oauth_client_secret);
+    curl_easy_setopt(c, CURLOPT_USERNAME, o->id_z);
+    curl_easy_setopt(c, CURLOPT_PASSWORD, o->secret_z);
     curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)o->rc->connect_timeout_ms);
     curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)o->rc->connect_timeout_ms + (long)o->rc->read_timeout_ms);
     curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
@@ -91,6 +114,9 @@ static CURLcode post(struct mr_oauth *o, long *http)
     curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, o->rc->verify ? 1L : 0L);
     if (*o->rc->ca_location != 0)
         curl_easy_setopt(c, CURLOPT_CAINFO, o->rc->ca_location);
+    struct curl_blob pem = {.data = o->rc->ca_pem, .len = strlen(o->rc->ca_pem), .flags = CURL_BLOB_COPY};
+    if (pem.len != 0)
+        curl_easy_setopt(c, CURLOPT_CAINFO_BLOB, &pem);
     if (*o->rc->proxy != 0)
         curl_easy_setopt(c, CURLOPT_PROXY, o->rc->proxy);
     CURLcode code = curl_easy_perform(c);

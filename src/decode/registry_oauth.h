@@ -16,4 +16,7 @@ void mr_oauth_accepted(struct mr_oauth *o);
 /* The registry does not take it: forget it. True if it had taken it before, so that another one may help. */
 bool mr_oauth_forget(struct mr_oauth *o);
 
+/* Are they Kafka's credentials (SASL_OAUTHBEARER_INHERIT)? */
+bool mr_oauth_is_inherited(const struct mr_registry_config *rc);
+
 #endif

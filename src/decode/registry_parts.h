@@ -20,4 +20,7 @@ struct mr_registry {
     struct mr_buf body;
 };
 
+/* A property of source.kafka.properties; "" = not set. */
+const char *mr_registry_kafka_property(const struct mr_config *cfg, const char *name_z);
+
 #endif

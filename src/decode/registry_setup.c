@@ -73,7 +73,7 @@ static enum mr_status read_urls(struct mr_registry *reg, struct mr_error *err)
     return MR_OK;
 }
 
-static const char *kafka_property(const struct mr_config *cfg, const char *name_z)
+const char *mr_registry_kafka_property(const struct mr_config *cfg, const char *name_z)
 {
     for (size_t i = 0; i < cfg->kafka_properties.count; i++)
         if (strcmp(cfg->kafka_properties.items[i].key, name_z) == 0)
@@ -99,8 +99,8 @@ static enum mr_status read_basic(struct mr_registry *reg, struct mr_error *err)
             return option_fail(err, "registry.basic.auth.user.info must be user:password");
         mr_buf_append_z(&user, rc->basic_user_info);
     } else if (strcmp(source_z, "SASL_INHERIT") == 0) {
-        mr_buf_printf(&user, "%s:%s", kafka_property(reg->cfg, "sasl.username"),
-                      kafka_property(reg->cfg, "sasl.password"));
+        mr_buf_printf(&user, "%s:%s", mr_registry_kafka_property(reg->cfg, "sasl.username"),
+                      mr_registry_kafka_property(reg->cfg, "sasl.password"));
     } else if (strcmp(source_z, "URL") != 0) {
         return option_fail(err,
                            "registry.basic.auth.credentials.source must be URL, USER_INFO or SASL_INHERIT");
@@ -131,10 +131,11 @@ static enum mr_status add_header(struct mr_registry *reg, const char *name_z, co
 static enum mr_status read_bearer(struct mr_registry *reg, struct mr_error *err)
 {
     const struct mr_registry_config *rc = &reg->cfg->registry;
-    bool is_oauth = strcmp(rc->bearer_source, "OAUTHBEARER") == 0;
+    bool is_oauth = strcmp(rc->bearer_source, "OAUTHBEARER") == 0 || mr_oauth_is_inherited(rc);
     if (*rc->bearer_source != 0 && !is_oauth && strcmp(rc->bearer_source, "STATIC_TOKEN") != 0)
         return option_fail(err,
-                           "registry.bearer.auth.credentials.source must be STATIC_TOKEN or OAUTHBEARER");
+                           "registry.bearer.auth.credentials.source must be STATIC_TOKEN, OAUTHBEARER or "
+                           "SASL_OAUTHBEARER_INHERIT");
     if (*rc->bearer_token == 0 && !is_oauth)
         return *rc->bearer_source != 0 ? option_fail(err, "registry.bearer.auth.token is missing") : MR_OK;
     for (size_t i = 0; i < reg->users.count; i++)
@@ -166,6 +167,53 @@ static int on_progress(void *ctx, curl_off_t want, curl_off_t have, curl_off_t s
     return mr_stop_requested() ? 1 : 0;
 }
 
+static void set_text(CURL *c, CURLoption option, char *pem_z)
+{
+    struct curl_blob blob = {.data = pem_z, .len = strlen(pem_z), .flags = CURL_BLOB_COPY};
+    if (*pem_z != 0)
+        curl_easy_setopt(c, option, &blob);
+}
+
+static void set_certificates(struct mr_registry *reg)
+{
+    const struct mr_registry_config *rc = &reg->cfg->registry;
+    CURL *c = reg->curl;
+    if (*rc->ca_location != 0)
+        curl_easy_setopt(c, CURLOPT_CAINFO, rc->ca_location);
+    if (*rc->certificate_location != 0)
+        curl_easy_setopt(c, CURLOPT_SSLCERT, rc->certificate_location);
+    if (*rc->key_location != 0)
+        curl_easy_setopt(c, CURLOPT_SSLKEY, rc->key_location);
+    if (*rc->key_password != 0)
+        curl_easy_setopt(c, CURLOPT_KEYPASSWD, rc->key_password);
+    if (*rc->keystore_location != 0) {
+        curl_easy_setopt(c, CURLOPT_SSLCERTTYPE, "P12");
+        curl_easy_setopt(c, CURLOPT_SSLCERT, rc->keystore_location);
+        curl_easy_setopt(c, CURLOPT_KEYPASSWD, rc->keystore_password);
+    }
+    set_text(c, CURLOPT_CAINFO_BLOB, rc->ca_pem);
+    set_text(c, CURLOPT_SSLCERT_BLOB, rc->certificate_pem);
+    set_text(c, CURLOPT_SSLKEY_BLOB, rc->key_pem);
+}
+
+/* Each part of what proves who we are is said once. */
+static enum mr_status check_certificates(const struct mr_registry_config *rc, struct mr_error *err)
+{
+    bool has_file = *rc->certificate_location != 0, has_text = *rc->certificate_pem != 0,
+         has_store = *rc->keystore_location != 0;
+    if (has_file + has_text + has_store > 1)
+        return option_fail(err,
+                           "registry.ssl.certificate.location, registry.ssl.certificate.pem and "
+                           "registry.ssl.keystore.location each name our certificate; leave all but one out");
+    if (*rc->ca_location != 0 && *rc->ca_pem != 0)
+        return option_fail(
+            err, "registry.ssl.ca.location and registry.ssl.ca.pem both name certificates; leave one out");
+    if (*rc->key_location != 0 && *rc->key_pem != 0)
+        return option_fail(
+            err, "registry.ssl.key.location and registry.ssl.key.pem both name our key; leave one out");
+    return MR_OK;
+}
+
 static void set_transport(struct mr_registry *reg)
 {
     const struct mr_registry_config *rc = &reg->cfg->registry;
@@ -191,14 +239,7 @@ static void set_transport(struct mr_registry *reg)
     bool checks_host =
         rc->verify && strcmp(rc->endpoint_algorithm, "none") != 0 && *rc->endpoint_algorithm != 0;
     curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, checks_host ? 2L : 0L);
-    if (*rc->ca_location != 0)
-        curl_easy_setopt(c, CURLOPT_CAINFO, rc->ca_location);
-    if (*rc->certificate_location != 0)
-        curl_easy_setopt(c, CURLOPT_SSLCERT, rc->certificate_location);
-    if (*rc->key_location != 0)
-        curl_easy_setopt(c, CURLOPT_SSLKEY, rc->key_location);
-    if (*rc->key_password != 0)
-        curl_easy_setopt(c, CURLOPT_KEYPASSWD, rc->key_password);
+    set_certificates(reg);
     if (*rc->proxy != 0)
         curl_easy_setopt(c, CURLOPT_PROXY, rc->proxy);
 }
@@ -208,6 +249,7 @@ static enum mr_status set_up(struct mr_registry *reg, struct mr_error *err)
     reg->headers =
         curl_slist_append(NULL, "Accept: application/vnd.schemaregistry.v1+json, "
                                 "application/vnd.schemaregistry+json; q=0.9, application/json; q=0.5");
+    MR_TRY(check_certificates(&reg->cfg->registry, err));
     MR_TRY(read_urls(reg, err));
     MR_TRY(read_basic(reg, err));
     MR_TRY(read_bearer(reg, err));

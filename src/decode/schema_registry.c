@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include <millrace/base/backoff.h>
+#include <millrace/base/encode.h>
 #include <millrace/base/log.h>
 #include <millrace/base/mem.h>
 #include <millrace/base/stop.h>
@@ -33,6 +34,12 @@ enum outcome {
     FINAL,    /* a certificate or credentials that will not do */
 };
 
+struct request {
+    const char *path_z;
+    bool takes_500; /* that status is an answer like another */
+    bool is_native; /* of Apicurio's own interface: below the host, and no context */
+};
+
 /* The request's headers with the token. */
 static enum mr_status with_token(struct mr_registry *reg, struct curl_slist **headers, struct mr_error *err)
 {
@@ -48,14 +55,19 @@ static enum mr_status with_token(struct mr_registry *reg, struct curl_slist **he
     return MR_OK;
 }
 
-static enum outcome perform(struct mr_registry *reg, const char *path_z, long *http, struct mr_error *err)
+static enum outcome perform(struct mr_registry *reg, const struct request *req, long *http,
+                            struct mr_error *err)
 {
     const char *base_z = reg->urls.items[reg->current];
     struct mr_buf url = MR_BUF_INIT(65536);
-    mr_buf_append_z(&url, base_z);
-    if (*reg->cfg->registry.context != 0)
+    const char *apis_z = strstr(base_z, "/apis/");
+    if (req->is_native && apis_z != NULL)
+        mr_buf_append(&url, base_z, (size_t)(apis_z - base_z));
+    else
+        mr_buf_append_z(&url, base_z);
+    if (!req->is_native && *reg->cfg->registry.context != 0)
         mr_buf_printf(&url, "/contexts/%s", reg->cfg->registry.context);
-    mr_buf_append_z(&url, path_z);
+    mr_buf_append_z(&url, req->path_z);
     mr_buf_clear(&reg->body);
     reg->body.overflow = false;
     curl_easy_setopt(reg->curl, CURLOPT_URL, mr_buf_z(&url));
@@ -112,20 +124,20 @@ static int64_t wait_ms(struct mr_registry *reg, struct mr_backoff *backoff)
 }
 
 /* The current URL, with repetitions. */
-static enum mr_status ask_current(struct mr_registry *reg, const char *path_z, long *http,
+static enum mr_status ask_current(struct mr_registry *reg, const struct request *req, long *http,
                                   struct mr_error *err)
 {
     struct mr_backoff backoff;
     mr_backoff_init(&backoff, reg->cfg->registry.retries_wait_ms, reg->cfg->registry.retries_max_wait_ms);
     for (uint32_t try = 0;; try++) {
-        enum outcome outcome = perform(reg, path_z, http, err);
+        enum outcome outcome = perform(reg, req, http, err);
         if (outcome == FINAL)
             return MR_E_CONFIG;
         if (outcome == ANSWERED && *http == 401 && reg->oauth != NULL && mr_oauth_forget(reg->oauth))
             continue; /* it has expired before its time */
         if (outcome == ANSWERED && *http != 401 && reg->oauth != NULL)
             mr_oauth_accepted(reg->oauth);
-        if (outcome == ANSWERED && !is_passing(*http))
+        if (outcome == ANSWERED && (!is_passing(*http) || (req->takes_500 && *http == 500)))
             return MR_OK;
         if (outcome == ANSWERED)
             mr_registry_fail(err, MR_E_ENV, MR_CODE_REGISTRY_DOWN,
@@ -153,10 +165,11 @@ static enum mr_status down(struct mr_registry *reg, struct mr_error *err)
     return MR_E_CONFIG;
 }
 
-static enum mr_status ask(struct mr_registry *reg, const char *path_z, long *http, struct mr_error *err)
+static enum mr_status ask(struct mr_registry *reg, const struct request *req, long *http,
+                          struct mr_error *err)
 {
     for (size_t i = 0; i < reg->urls.count; i++) {
-        enum mr_status status = ask_current(reg, path_z, http, err);
+        enum mr_status status = ask_current(reg, req, http, err);
         if (status != MR_E_ENV)
             return status;
         reg->current = (reg->current + 1) % reg->urls.count;
@@ -201,25 +214,36 @@ static bool is_missing(struct mr_registry *reg, long http, struct mr_arena *ar)
            code == 40402; /* a plain 404 is a path that the server does not have */
 }
 
+/* Apicurio's own interface answers with the schema as it was registered. */
+static enum mr_status read_native(struct mr_registry *reg, enum mr_schema_type type, struct mr_arena *ar,
+                                  struct mr_schema_reply *out)
+{
+    *out = (struct mr_schema_reply){.type = type, .text = mr_arena_copy(ar, mr_buf_str(&reg->body))};
+    return MR_OK;
+}
+
 /* *is_unknown where the registry has no such schema. */
-static enum mr_status fetch(struct mr_registry *reg, const char *path_z, struct mr_arena *ar,
-                            struct mr_schema_reply *out, bool *is_unknown, struct mr_error *err)
+static enum mr_status fetch(struct mr_registry *reg, const struct request *req,
+                            enum mr_schema_type native_type, struct mr_arena *ar, struct mr_schema_reply *out,
+                            bool *is_unknown, struct mr_error *err)
 {
     long http;
     int64_t start = mr_monotonic_ms();
     *is_unknown = false;
     for (;;) {
-        MR_TRY(ask(reg, path_z, &http, err));
+        MR_TRY(ask(reg, req, &http, err));
         if (http >= 200 && http < 300) {
             enum mr_status status =
-                mr_registry_read_reply(mr_buf_str(&reg->body), reg->cfg->registry.ignore_rules, ar, out, err);
+                req->is_native ? read_native(reg, native_type, ar, out)
+                               : mr_registry_read_reply(mr_buf_str(&reg->body),
+                                                        reg->cfg->registry.ignore_rules, ar, out, err);
             if (status != MR_OK)
-                mr_error_prefix(err, "GET %s%s: ", reg->urls.items[reg->current], path_z);
+                mr_error_prefix(err, "GET %s%s: ", reg->urls.items[reg->current], req->path_z);
             reg->has_answered = reg->has_answered || status == MR_OK;
             return status == MR_E_ENV ? down(reg, err) : status;
         }
-        if (!is_missing(reg, http, ar))
-            return refused(reg, path_z, http, ar, err);
+        if (!(req->is_native && http == 404) && !is_missing(reg, http, ar))
+            return refused(reg, req->path_z, http, ar, err);
         reg->has_answered = true;
         int64_t now = mr_monotonic_ms();
         bool is_believed =
@@ -239,68 +263,95 @@ static enum mr_status fetch(struct mr_registry *reg, const char *path_z, struct 
     return MR_OK;
 }
 
-static enum mr_status by(struct mr_registry *reg, const char *what_z, const char *path_z, struct mr_arena *ar,
-                         struct mr_schema_reply *out, struct mr_error *err)
-{
-    bool is_unknown;
-    MR_TRY(fetch(reg, path_z, ar, out, &is_unknown, err));
-    if (!is_unknown)
-        return MR_OK;
-    enum mr_status status =
-        mr_fail_data(err, MR_CODE_UNKNOWN_SCHEMA, "the schema registry has no schema %s", what_z);
-    mr_error_hint(err, "the record was written with another registry, or the schema has been deleted there");
-    return status;
-}
-
-enum mr_status mr_registry_by_id(struct mr_registry *reg, uint32_t id, struct mr_arena *ar,
-                                 struct mr_schema_reply *out, struct mr_error *err)
-{
-    char path[64], what[32];
-    snprintf(path, sizeof(path), "/schemas/ids/%u", id);
-    snprintf(what, sizeof(what), "%u", id);
-    return by(reg, what, path, ar, out, err);
-}
-
-enum mr_status mr_registry_by_guid(struct mr_registry *reg, const char *guid_z, struct mr_arena *ar,
-                                   struct mr_schema_reply *out, struct mr_error *err)
-{
-    char path[96];
-    snprintf(path, sizeof(path), "/schemas/guids/%s", guid_z);
-    return by(reg, guid_z, path, ar, out, err);
-}
-
-enum mr_status mr_registry_by_version(struct mr_registry *reg, struct mr_str subject, int64_t version,
-                                      struct mr_arena *ar, struct mr_schema_reply *out, struct mr_error *err)
+/* The path of a subject's version, its name percent-encoded. */
+static void version_path(struct mr_str subject, int64_t version, struct mr_buf *path)
 {
     static const char hex[] = "0123456789ABCDEF";
-    struct mr_buf path = MR_BUF_INIT(65536);
-    bool is_unknown = false;
-    mr_buf_append_z(&path, "/subjects/");
+    mr_buf_append_z(path, "/subjects/");
     for (size_t i = 0; i < subject.len; i++) {
         unsigned char c = (unsigned char)subject.ptr[i];
         bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                         c == '-' || c == '.' || c == '_' || c == '~';
         if (!is_plain) {
-            mr_buf_append_char(&path, '%');
-            mr_buf_append_char(&path, hex[c >> 4]);
+            mr_buf_append_char(path, '%');
+            mr_buf_append_char(path, hex[c >> 4]);
         }
-        mr_buf_append_char(&path, is_plain ? (char)c : hex[c & 15]);
+        mr_buf_append_char(path, is_plain ? (char)c : hex[c & 15]);
     }
-    mr_buf_printf(&path, "/versions/%lld?deleted=true", (long long)version);
-    enum mr_status status = mr_buf_check(&path, "the subject's name", err);
+    mr_buf_printf(path, "/versions/%lld?deleted=true", (long long)version);
+}
+
+/* What a place is asked by, and what it is called in messages. */
+static enum mr_status path_of(const struct mr_schema_place *place, struct mr_buf *path, struct mr_error *err)
+{
+    char guid[37];
+    if (place->guid != NULL) {
+        mr_uuid_format(place->guid, guid);
+        mr_buf_printf(path, "/schemas/guids/%s", guid);
+    } else if (place->subject.len != 0) {
+        version_path(place->subject, place->version, path);
+    } else if (place->native_z != NULL) {
+        mr_buf_printf(path, "/apis/registry/v3/ids/%s/%llu", place->native_z, (unsigned long long)place->id);
+    } else {
+        mr_buf_printf(path, "/schemas/ids/%llu", (unsigned long long)place->id);
+    }
+    return mr_buf_check(path, "the subject's name", err);
+}
+
+static enum mr_status unknown(const struct mr_schema_place *place, struct mr_error *err)
+{
+    char guid[37];
+    if (place->subject.len != 0)
+        return mr_fail_data(err, MR_CODE_BAD_SCHEMA,
+                            "the schema refers to \"%.*s\" version %lld, which the registry does not have",
+                            MR_STR_FMT(place->subject), (long long)place->version);
+    if (place->guid != NULL) {
+        mr_uuid_format(place->guid, guid);
+        (void)mr_fail_data(err, MR_CODE_UNKNOWN_SCHEMA, "the schema registry has no schema %s", guid);
+    } else {
+        (void)mr_fail_data(err, MR_CODE_UNKNOWN_SCHEMA, "the schema registry has no schema %llu",
+                           (unsigned long long)place->id);
+    }
+    mr_error_hint(err, "the record was written with another registry, or the schema has been deleted there");
+    return MR_E_DATA;
+}
+
+enum mr_status mr_registry_schema(struct mr_registry *reg, const struct mr_schema_place *place,
+                                  struct mr_arena *ar, struct mr_schema_reply *out, struct mr_error *err)
+{
+    struct mr_buf path = MR_BUF_INIT(65536);
+    bool is_unknown = false;
+    enum mr_status status = path_of(place, &path, err);
     if (status == MR_OK)
-        status = fetch(reg, mr_buf_z(&path), ar, out, &is_unknown, err);
-    if (status == MR_OK && is_unknown)
-        status = mr_fail_data(err, MR_CODE_BAD_SCHEMA,
-                              "the schema refers to \"%.*s\" version %lld, which the registry does not have",
-                              MR_STR_FMT(subject), (long long)version);
+        status = fetch(reg, &(struct request){mr_buf_z(&path), false, place->native_z != NULL},
+                       place->native_type, ar, out, &is_unknown, err);
     mr_buf_free(&path);
+    return status == MR_OK && is_unknown ? unknown(place, err) : status;
+}
+
+enum mr_status mr_registry_descriptor(struct mr_registry *reg, const struct mr_schema_place *place,
+                                      struct mr_arena *ar, struct mr_str *out, struct mr_error *err)
+{
+    struct mr_buf path = MR_BUF_INIT(65536);
+    long http = 0;
+    *out = MR_STR("");
+    enum mr_status status = path_of(place, &path, err);
+    mr_buf_append_z(&path, place->subject.len != 0 ? "&format=serialized" : "?format=serialized");
+    if (status == MR_OK)
+        status = mr_buf_check(&path, "the subject's name", err);
+    if (status == MR_OK)
+        status = ask(reg, &(struct request){mr_buf_z(&path), true, false}, &http, err);
+    mr_buf_free(&path);
+    struct mr_schema_reply reply;
+    if (status == MR_OK && http >= 200 && http < 300 &&
+        mr_registry_read_reply(mr_buf_str(&reg->body), true, ar, &reply, NULL) == MR_OK)
+        *out = reply.text;
     return status;
 }
 
 enum mr_status mr_registry_ping(struct mr_registry *reg, struct mr_arena *ar, struct mr_error *err)
 {
     long http;
-    MR_TRY(ask(reg, "/subjects?limit=1", &http, err));
+    MR_TRY(ask(reg, &(struct request){"/subjects?limit=1", false, false}, &http, err));
     return http >= 200 && http < 300 ? MR_OK : refused(reg, "/subjects", http, ar, err);
 }

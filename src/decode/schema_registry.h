@@ -22,7 +22,17 @@ struct mr_schema_reply {
     size_t reference_count;
 };
 
-/* Errors of all three: ENV with code registry_unavailable or registry_bad_reply (wait and ask again), CONFIG (credentials, certificates,
+/* Where a schema stands: by GUID if there is one, else by subject and version, else by id. */
+struct mr_schema_place {
+    const unsigned char *guid; /* 16 bytes, or NULL */
+    struct mr_str subject;
+    int64_t version;
+    uint64_t id;
+    const char *native_z; /* Apicurio's own interface: "contentIds", "globalIds"; NULL = Confluent's */
+    enum mr_schema_type native_type; /* which does not tell what kind it is */
+};
+
+/* Errors: ENV with code registry_unavailable or registry_bad_reply (wait and ask again), CONFIG (credentials, certificates,
  * a registry that has never answered), DATA unknown_schema_id, bad_schema (a reference that does not exist), unsupported_schema. */
 #define MR_CODE_REGISTRY_DOWN "registry_unavailable"
 #define MR_CODE_REGISTRY_REPLY "registry_bad_reply"
@@ -35,13 +45,12 @@ enum mr_status mr_registry_create(const struct mr_config *cfg, struct mr_registr
                                   struct mr_error *err) MR_MUST_CHECK;
 void mr_registry_destroy(struct mr_registry *reg); /* NULL is fine */
 
-enum mr_status mr_registry_by_id(struct mr_registry *reg, uint32_t id, struct mr_arena *ar,
-                                 struct mr_schema_reply *out, struct mr_error *err) MR_MUST_CHECK;
-/* guid_z: 36 characters. */
-enum mr_status mr_registry_by_guid(struct mr_registry *reg, const char *guid_z, struct mr_arena *ar,
-                                   struct mr_schema_reply *out, struct mr_error *err) MR_MUST_CHECK;
-enum mr_status mr_registry_by_version(struct mr_registry *reg, struct mr_str subject, int64_t version,
-                                      struct mr_arena *ar, struct mr_schema_reply *out,
+enum mr_status mr_registry_schema(struct mr_registry *reg, const struct mr_schema_place *place,
+                                  struct mr_arena *ar, struct mr_schema_reply *out,
+                                  struct mr_error *err) MR_MUST_CHECK;
+/* The serialized form of a Protobuf schema, in base64; "" = the registry has none to give. ENV, CONFIG as above, never DATA. */
+enum mr_status mr_registry_descriptor(struct mr_registry *reg, const struct mr_schema_place *place,
+                                      struct mr_arena *ar, struct mr_str *out,
                                       struct mr_error *err) MR_MUST_CHECK;
 /* Does it answer, and let us in? */
 enum mr_status mr_registry_ping(struct mr_registry *reg, struct mr_arena *ar,

@@ -12,6 +12,7 @@
 #include <millrace/base/time.h>
 
 #include "apply_job.h"
+#include "status_outbox.h"
 
 #define QUEUE_LEN 8
 
@@ -182,8 +183,10 @@ static enum mr_status run_job(struct mr_applier *applier, struct mr_job *job, st
         }
         if (abandoned(applier) && !in_doubt)
             return mr_fail(err, MR_E_STOPPED, "stopped while waiting for the target");
-        if (abandoned(applier))
+        if (abandoned(applier)) {
+            job->reached = 0; /* maybe it has not been rolled back */
             return mr_fail(err, MR_E_STOPPED, "stopped with a commit in doubt; the stored position decides at the next start");
+        }
     }
 }
 
@@ -218,6 +221,8 @@ static void *applier_main(void *arg)
             pthread_mutex_unlock(lock);
             struct mr_error err = {.row = -1};
             enum mr_status status = run_job(applier, job, &err);
+            if (status != MR_OK)
+                mr_status_delta_cancelled(applier->sink, applier->shared->cfg, job);
             pthread_mutex_lock(lock);
             finish_job(applier, job, status, &err);
         }

@@ -5,8 +5,10 @@
 
 #include <millrace/base/fault.h>
 #include <millrace/base/log.h>
+#include <millrace/base/time.h>
 
 #include "dead_letter.h"
+#include "status_outbox.h"
 #include "patches.h"
 
 struct run {
@@ -204,7 +206,7 @@ struct deferred {
 };
 
 /* A row that was refused standing alone. */
-static enum mr_status settle_row(struct run *run, const struct mr_job_table *jt, size_t row, struct deferred *later)
+static enum mr_status settle_row(struct run *run, struct mr_job_table *jt, size_t row, struct deferred *later)
 {
     if (later != NULL && (is_foreign_key_error(run->err) || is_unknown(run))) {
         later->rows[later->count++] = row;
@@ -217,6 +219,7 @@ static enum mr_status settle_row(struct run *run, const struct mr_job_table *jt,
     }
     const struct mr_row *r = &jt->rows.rows[row];
     bury(run, jt->rows.tbl, r->origin, row_key(jt->rows.tbl, r, run->ar));
+    jt->refused++;
     return MR_OK;
 }
 
@@ -237,7 +240,7 @@ static enum mr_status truncate_alone(struct run *run, const struct mr_job_table 
 }
 
 /* Apply a table in pieces until every refused row stands alone. */
-static enum mr_status isolate_table(struct run *run, const struct mr_job_table *jt, struct deferred *later)
+static enum mr_status isolate_table(struct run *run, struct mr_job_table *jt, struct deferred *later)
 {
     struct ranges r = {.count = 0};
     if (jt->rows.truncate_first)
@@ -365,6 +368,17 @@ static enum mr_status try_unit(struct run *run, uint64_t unit, struct unit_failu
     return ops->rollback_savepoint(run->sink, &ignored) == MR_OK ? MR_OK : MR_E_ENV;
 }
 
+/* Of all tables of the family. */
+static void count_refused(struct run *run, uint64_t unit)
+{
+    for (size_t i = 0; i < run->job->table_count; i++) {
+        size_t from = 0, end = 0;
+        if (goes_by_units(run, &run->job->tables[i]))
+            find_unit(&run->job->tables[i], unit, &from, &end);
+        run->job->tables[i].refused += end - from;
+    }
+}
+
 static enum mr_status isolate_units(struct run *run)
 {
     size_t count, later_count = 0, taken = 0;
@@ -385,6 +399,7 @@ static enum mr_status isolate_units(struct run *run)
             } else if (refused) {
                 const struct mr_row *r = &failure.jt->rows.rows[failure.row];
                 bury(run, failure.jt->rows.tbl, r->origin, row_key(failure.jt->rows.tbl, r, run->ar));
+                count_refused(run, units[i]);
             }
         }
         count = later_count;
@@ -398,7 +413,9 @@ static enum mr_status apply_tables(struct run *run)
 {
     for (size_t i = 0; i < run->job->table_count; i++) {
         run->err->row = -1;
+        run->job->reached = i + 1;
         enum mr_status status = mr_patches_apply(run->sink, &run->job->tables[i].rows, run->err);
+        run->job->tables[i].done_us = mr_now_us();
         if (status != MR_OK) {
             mr_error_prefix(run->err, "%.*s: ", MR_STR_FMT(run->job->tables[i].rows.tbl->name));
             return status;
@@ -412,9 +429,14 @@ static enum mr_status apply_isolated(struct run *run)
     for (size_t i = 0; i < run->job->letter_count; i++)
         *add_letter(run) = run->job->letters[i];
     struct deferred *later = mr_arena_zalloc(run->ar, (run->job->table_count + 1) * sizeof *later);
-    for (size_t i = 0; i < run->job->table_count; i++)
-        if (!goes_by_units(run, &run->job->tables[i]))
-            MR_TRY(isolate_table(run, &run->job->tables[i], &later[i]));
+    for (size_t i = 0; i < run->job->table_count; i++) {
+        struct mr_job_table *jt = &run->job->tables[i];
+        run->job->reached = i + 1;
+        jt->refused = 0;
+        if (!goes_by_units(run, jt))
+            MR_TRY(isolate_table(run, jt, &later[i]));
+        jt->done_us = mr_now_us();
+    }
     MR_TRY(isolate_units(run));
     for (size_t i = 0; i < run->job->table_count; i++) {
         for (size_t k = 0; k < later[i].count; k++) { /* their parents are in by now, or never */
@@ -463,6 +485,7 @@ static enum mr_status finish(struct run *run)
             return mr_fail(run->err, MR_E_SCHEMA, "another instance changed the schema (epoch %lld, ours %lld)",
                            (long long)schema_epoch, (long long)job->schema_epoch);
     }
+    MR_TRY(control(run, mr_status_delta_closed(run->sink, run->cfg, job, run->err)));
     MR_FAULT("before_commit");
     return MR_OK;
 }
@@ -482,6 +505,8 @@ enum mr_status mr_apply_job(struct mr_sink *sink, const struct mr_config *cfg, s
     *in_doubt = false;
     job->dead_rows = 0;
     job->epoch_moved = false;
+    job->reached = 0;
+    job->began_us = job->began_us != 0 ? job->began_us : mr_now_us();
     MR_TRY(sink->ops->begin(sink, err));
     run.ar = isolate ? mr_arena_create(0) : NULL;
     enum mr_status status = work(&run);

@@ -40,6 +40,8 @@ struct mr_job_table {
     bool in_family;              /* the table of an array, or one with such tables: a change's rows in all of them are taken together or not at all */
     bool tried_new;              /* the rows were handed over as new ones */
     uint32_t truncate_origin;    /* record of rows.truncate_first */
+    size_t refused;              /* rows that became dead letters in the target; set by the applier */
+    int64_t done_us;             /* when the table was written, since 1970; set by the applier */
 };
 
 /* One lane's share of a batch: one transaction. */
@@ -67,6 +69,8 @@ struct mr_job {
     unsigned unknown_tries;      /* attempts in a row that ended in the same error that nobody knows */
     bool want_unfolded;          /* a merged row was refused: its changes must be seen one by one */
     uint64_t dead_rows;          /* dead letters added by the applier */
+    int64_t began_us;            /* its first transaction, since 1970 */
+    size_t reached;              /* tables that the last transaction came to */
     uint64_t upserts, deletes, appends;
 };
 

@@ -29,7 +29,7 @@ static size_t next_mark(struct mr_str array, size_t at)
 
 bool mr_array_is_within(struct mr_str array, struct mr_str outer)
 {
-    return array.len > outer.len + MARK_LEN && mr_str_starts(array, outer) && memcmp(array.ptr + outer.len, mark_z, MARK_LEN) == 0;
+    return array.len >= outer.len + MARK_LEN && mr_str_starts(array, outer) && memcmp(array.ptr + outer.len, mark_z, MARK_LEN) == 0;
 }
 
 struct mr_str mr_array_last_step(struct mr_str array, struct mr_str *outer)
@@ -105,7 +105,7 @@ static enum mr_status make_child(struct mr_relations *rels, struct mr_sink *sink
                                  const struct mr_rel_stored *st, struct mr_rel **out, struct mr_error *err)
 {
     struct mr_str outer, step = mr_array_last_step(array, &outer);
-    const struct mr_rel *above = outer.len > 0 ? mr_rel_find_child(root, outer) : root;
+    const struct mr_rel *above = outer.ptr != NULL ? mr_rel_find_child(root, outer) : root;
     above = above != NULL ? above : root; /* somebody has tampered with the control tables */
     struct mr_str column = mr_path_adjusted_name(step, mr_str_z(rels->cfg->flatten_delimiter), rels->cfg->field_names, rels->ar);
     struct mr_rel *child = mr_xcalloc(1, sizeof *child);
@@ -168,7 +168,7 @@ enum mr_status mr_rel_restore_children(struct mr_relations *rels, struct mr_sink
         for (size_t i = 0; i < mr_map_count(rels->stored) && status == MR_OK; i++) {
             struct mr_str key;
             const struct mr_rel_stored *st = mr_map_at(rels->stored, i, &key);
-            if (key.len <= begin.len || !mr_str_starts(key, begin))
+            if (!mr_str_starts(key, begin)) /* the array may have an empty name */
                 continue;
             struct mr_str array = mr_str_of(key.ptr + begin.len, key.len - begin.len);
             struct mr_rel *child = NULL;

@@ -6,6 +6,7 @@
 #include <millrace/base/mem.h>
 
 #include "internal.h"
+#include "status_outbox.h"
 
 /* ---- taking in ---- */
 
@@ -269,12 +270,22 @@ static enum mr_status change_tracked(struct follow *f)
 
 /* ---- one step ---- */
 
+/* A table that goes to another schema concerns two datamarts. */
+static bool is_in_another_datamart(const struct follow *f)
+{
+    return f->new_rel != NULL && !mr_str_eq(f->new_rel->target_schema, f->rel->target_schema) &&
+           !*f->e->cfg->status_datamart;
+}
+
 /* Where DDL commits by itself the epoch is raised before: rows that were planned for the old shape are planned anew. */
 static enum mr_status announce(struct follow *f)
 {
     struct mr_sink *sink = sink_of(f);
     if (!sink->ops->ddl_commits)
         return MR_OK;
+    MR_TRY(mr_status_plan(sink, f->e->cfg, f->rel->target_schema, f->rel->target_table, &f->now, f->err));
+    if (is_in_another_datamart(f))
+        MR_TRY(mr_status_plan(sink, f->e->cfg, f->new_rel->target_schema, f->new_rel->target_table, &f->then, f->err));
     MR_TRY(mr_control_raise_schema_epoch(sink, &f->e->gate.schema_epoch, f->err));
     MR_TRY(sink->ops->commit(sink, f->err));
     return sink->ops->begin(sink, f->err);
@@ -294,8 +305,20 @@ static enum mr_status run_one(struct follow *f, const struct mr_ddl_step *step)
     return add_history(f, statement, step->reason);
 }
 
+static enum mr_status tell_status(struct follow *f)
+{
+    const struct mr_rel *rel = f->rel, *to = f->new_rel;
+    bool is_drop = f->act->kind == MR_SRC_DROP_TABLE;
+    MR_TRY(mr_status_schema_changed(sink_of(f), f->e->cfg, is_drop ? MR_STATUS_TABLE_DROPPED : MR_STATUS_TABLE_ALTERED,
+                                    rel->target_schema, rel->target_table, f->err));
+    if (!is_in_another_datamart(f))
+        return MR_OK;
+    return mr_status_schema_changed(sink_of(f), f->e->cfg, MR_STATUS_TABLE_ALTERED, to->target_schema, to->target_table, f->err);
+}
+
 static enum mr_status run_steps(struct follow *f)
 {
+    uint64_t before = f->e->gate.steps_run;
     struct mr_table old = {.schema = f->rel->target_schema, .name = f->rel->target_table};
     struct mr_ddl_step step = {
         .kind = step_kind(f->act->kind),
@@ -310,7 +333,9 @@ static enum mr_status run_steps(struct follow *f)
     if (f->new_rel != NULL && step.schema.len > 0 && !mr_str_eq(step.schema, old.schema))
         MR_TRY(run_one(f, &schema));
     bool is_same = f->act->kind == MR_SRC_RENAME_COLUMN && mr_str_eq(step.old, step.name);
-    return is_same ? MR_OK : run_one(f, &step);
+    if (!is_same)
+        MR_TRY(run_one(f, &step));
+    return f->e->gate.steps_run > before ? tell_status(f) : MR_OK;
 }
 
 static bool is_refusal(enum mr_status status)
@@ -365,7 +390,9 @@ static enum mr_status under_gate(struct follow *f)
 {
     struct mr_sink *sink = sink_of(f);
     MR_TRY(sink->ops->gate_lock(sink, f->err));
-    enum mr_status status = sink->ops->begin(sink, f->err);
+    enum mr_status status = mr_status_settle(sink, f->e->cfg, f->err);
+    if (status == MR_OK)
+        status = sink->ops->begin(sink, f->err);
     if (status == MR_OK)
         status = in_transaction(f);
     MR_FAULT("before_source_ddl_commit");

@@ -5,7 +5,7 @@
 #include <millrace/base/log.h>
 #include <millrace/base/mem.h>
 
-#include "control.h"
+#include "status_outbox.h"
 
 struct bring {
     struct mr_gate *gate;
@@ -146,6 +146,23 @@ static enum mr_status save_columns(struct mr_gate *gate, struct mr_rel *rel, str
     return mr_control_columns_save(gate->control, rel->target_schema, rel->target_table, cols, index, count, err);
 }
 
+/* A schema alone is none of the entities that are told of. */
+static bool changes_table(const struct bring *b)
+{
+    for (size_t i = 0; i < b->step_count; i++)
+        if (b->steps[i].kind != MR_DDL_CREATE_SCHEMA)
+            return true;
+    return false;
+}
+
+static enum mr_status tell_change(struct bring *b)
+{
+    enum mr_status_action action = b->now.exists ? MR_STATUS_TABLE_ALTERED : MR_STATUS_TABLE_CREATED;
+    if (!changes_table(b))
+        return MR_OK;
+    return mr_status_schema_changed(b->gate->control, b->gate->cfg, action, b->rel->target_schema, b->rel->target_table, b->err);
+}
+
 static enum mr_status check_allowed(struct bring *b, bool *refused)
 {
     const struct mr_dialect *dialect = b->gate->control->ops->dialect;
@@ -182,13 +199,18 @@ static enum mr_status record_everything(struct bring *b)
     return MR_OK;
 }
 
-/* A column that `evolve: add` does not let grow is a value that the target refuses, not a reason to wait. */
+/* A column that `evolve: add` does not let grow, or that the target did not let grow, is a value that the target refuses: no reason to wait or to ask
+ * again. */
 static void drop_wider(struct bring *b)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < b->step_count; i++)
-        if (!b->steps[i].wider || b->gate->cfg->evolve != MR_EVOLVE_ADD)
+    for (size_t i = 0; i < b->step_count; i++) {
+        const struct mr_ddl_step *step = &b->steps[i];
+        bool is_ruled_out = step->wider && (b->gate->cfg->evolve == MR_EVOLVE_ADD ||
+                                            mr_refusal_why(b->rel->refused, MR_REFUSED_ALTER, b->want->columns[step->column].path) != NULL);
+        if (!is_ruled_out)
             b->steps[kept++] = b->steps[i];
+    }
     b->step_count = kept;
 }
 
@@ -229,6 +251,8 @@ static enum mr_status announce(struct bring *b)
         return MR_OK;
     MR_TRY(save_table(b));
     MR_TRY(save_plan(b));
+    if (changes_table(b))
+        MR_TRY(mr_status_plan(b->gate->control, b->gate->cfg, b->rel->target_schema, b->rel->target_table, &b->now, b->err));
     MR_TRY(mr_control_raise_schema_epoch(b->gate->control, &b->gate->schema_epoch, b->err));
     MR_TRY(commit_so_far(b));
     MR_FAULT("before_ddl");
@@ -270,6 +294,7 @@ static enum mr_status change_target(struct bring *b, bool *stale, bool *refused)
         MR_FAULT("after_ddl_step");
     }
     MR_TRY(look_again(b));
+    MR_TRY(tell_change(b));
     return record_everything(b);
 }
 
@@ -386,7 +411,9 @@ enum mr_status mr_gate_bring(struct mr_gate *gate, struct mr_rel *rel, bool *sta
     b.want = mr_tracker_publish(rel->tk);
     enum mr_status status = gate->control->ops->gate_lock(gate->control, err);
     if (status == MR_OK) {
-        status = in_transaction(&b, stale, refused);
+        status = mr_status_settle(gate->control, gate->cfg, err);
+        if (status == MR_OK)
+            status = in_transaction(&b, stale, refused);
         gate->control->ops->gate_unlock(gate->control);
     }
     if (status != MR_OK && note_refusal(&b, status)) {

@@ -1,5 +1,6 @@
 /* The engine's life: connect, claim, step until the end, finish, leave. */
 #include "internal.h"
+#include "status_outbox.h"
 
 #include <millrace/base/log.h>
 #include <millrace/base/mem.h>
@@ -73,6 +74,28 @@ static enum mr_status open_source(struct mr_engine *e, struct mr_error *err)
         if (mr_engine_stopping())
             return mr_fail(err, MR_E_STOPPED, "stopped while waiting for the source");
     }
+}
+
+/* Under the gate: what is on record as planned is then of an instance that is gone. BUSY: another one has the gate, and looks itself. */
+static enum mr_status settle_status(struct mr_engine *e, struct mr_error *err)
+{
+    if (!mr_status_is_on(e->cfg) || !e->sink_ops->ddl_commits)
+        return MR_OK;
+    enum mr_status status = e->sink_ops->gate_lock(e->control, err);
+    if (status != MR_OK)
+        return status == MR_E_BUSY ? MR_OK : status;
+    status = mr_status_settle(e->control, e->cfg, err);
+    e->sink_ops->gate_unlock(e->control);
+    return status == MR_E_BUSY ? MR_OK : status;
+}
+
+static enum mr_status start_sender(struct mr_engine *e, struct mr_error *err)
+{
+    enum mr_status status;
+    MR_WITH_TARGET(e, status, err, settle_status(e, err));
+    MR_TRY(status);
+    e->sender = mr_status_sender_start(e->cfg, e->sink_ops, e->parts->producer);
+    return MR_OK;
 }
 
 static enum mr_status start_appliers(struct mr_engine *e, struct mr_error *err)
@@ -171,6 +194,18 @@ static bool stop_appliers(struct mr_engine *e)
     return true;
 }
 
+/* What is not sent stays in the target, and the next run sends it: a stop does not wait long for a topic that does not answer. At the end of a backfill
+ * nobody may be there to send it later. */
+static bool finish_sender(struct mr_engine *e, bool ok)
+{
+    bool patient = ok && e->parts->mode == MR_MODE_BACKFILL && !mr_engine_stopping();
+    int64_t ms = e->cfg->shutdown_timeout_ms;
+    bool clean = mr_status_sender_finish(e->sender, mr_monotonic_ms() + (patient ? ms : ms / 6), patient);
+    if (clean)
+        e->sender = NULL;
+    return clean;
+}
+
 /* False: something of *e is still in use. */
 static bool shut_down(struct mr_engine *e, bool ok)
 {
@@ -183,6 +218,7 @@ static bool shut_down(struct mr_engine *e, bool ok)
         e->source_ops->destroy(source);
         e->source = NULL;
     }
+    clean = finish_sender(e, ok) && clean;
     e->stats->now_ms = mr_monotonic_ms();
     e->stats->tables = mr_relations_count(e->rels);
     e->stats->ddl = e->gate.steps_run;
@@ -223,8 +259,12 @@ enum mr_status mr_engine_run(const struct mr_engine_parts *parts, struct mr_engi
     enum mr_status status = mr_decoder_set_create(e->cfg, &e->intake.decoders, err);
     if (status == MR_OK)
         e->feeds = mr_type_feeds_create(e->cfg, e->source_ops, e->intake.decoders, mr_engine_pause, e);
+    if (status == MR_OK && mr_status_is_on(e->cfg))
+        status = e->parts->producer->check_settings(e->cfg, err);
     if (status == MR_OK)
         status = open_target(e, err);
+    if (status == MR_OK)
+        status = start_sender(e, err);
     if (status == MR_OK)
         status = start_appliers(e, err);
     if (status == MR_OK)

@@ -289,6 +289,7 @@ static void settle(struct mr_engine *e, size_t at)
         struct mr_job *job = &batch->jobs[i];
         if (job->status == MR_OK) {
             count_job(e, job);
+            mr_status_sender_wake(e->sender, job->table_count > 0 ? job->table_count + 2 : 0);
             continue;
         }
         refused = true;
@@ -786,6 +787,21 @@ static bool is_due(const struct mr_engine *e)
     return left_ms(e) == 0 && (e->in_flight_count < MR_MAX_IN_FLIGHT || !e->source_more);
 }
 
+/* The outbox is as full as it may get: nothing is read until some of it has been sent. */
+static bool waits_for_status_topic(struct mr_engine *e)
+{
+    bool is_full = mr_status_sender_is_full(e->sender);
+    if (is_full && !e->told_full)
+        mr_log(MR_LOG_WARN, "the load waits: status.max_pending status events are not sent yet",
+               MR_KV_INT("max_pending", e->cfg->status_max_pending));
+    if (!is_full && e->told_full)
+        mr_log_plain(MR_LOG_INFO, "the load goes on: status events have been sent");
+    e->told_full = is_full;
+    if (is_full)
+        mr_engine_idle_poll(e, 100);
+    return is_full;
+}
+
 enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err)
 {
     bool is_read = e->source_ended && e->open == NULL && e->todo_count == 0 && e->chunk->next == e->chunk->count;
@@ -798,6 +814,8 @@ enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err)
         return do_todo(e, err);
     MR_TRY(mr_engine_save_statistics(e, false, err));
     MR_TRY(mr_engine_check_dropped(e, err));
+    if (waits_for_status_topic(e))
+        return MR_OK;
 
     if (e->chunk == NULL || e->chunk->next == e->chunk->count) {
         if (e->source_ended)

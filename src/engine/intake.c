@@ -342,7 +342,7 @@ static enum mr_status find_children(struct mr_intake *in, struct mr_rel *rel, st
         bool is_same = last != NULL && last->array.ptr == el->array.ptr && last->array.len == el->array.len;
         last = el;
         rels[i] = is_same && rels[i - 1] != NULL ? rels[i - 1] : mr_rel_find_child(rel, el->array);
-        if (is_row && !may_begin(rels[i], el, in->find_seq)) {
+        if (is_row && (!may_begin(rels[i], el, in->find_seq) || (rels[i] == NULL && mr_rowbuild_is_undecided(rel, el, ar)))) {
             rels[i] = NULL;
             continue;
         }

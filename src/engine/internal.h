@@ -9,6 +9,7 @@
 #include "applier.h"
 #include "ddl_gate.h"
 #include "intake.h"
+#include "status_sender.h"
 #include "type_feed.h"
 #include "watch.h"
 
@@ -35,6 +36,8 @@ struct mr_engine {
 
     struct mr_applier_shared shared;
     struct mr_applier *appliers[MR_MAX_LANES];
+    struct mr_status_sender *sender;    /* NULL: nothing is told */
+    bool told_full;                     /* that the load waits for the status topic */
     struct mr_watch *watch;             /* over the control connection, while a stop is due */
 
     struct mr_chunk *chunk;             /* being read from; NULL none */

@@ -91,6 +91,23 @@ static bool has_below(struct place *pl, struct mr_str path, const struct mr_str 
     return found;
 }
 
+/* Is there a document at the path in some rows that has numbers for names? */
+static bool has_numbers_below(struct place *pl, struct mr_str path)
+{
+    bool found = false;
+
+    pl->looks += mr_tracker_count(pl->tk);
+    for (size_t i = 0; i < mr_tracker_count(pl->tk) && !found; i++) {
+        struct mr_str column = mr_tracker_column(pl->tk, i)->path;
+        if (column.len <= path.len + 1 || column.ptr[path.len] != '.' || memcmp(column.ptr, path.ptr, path.len) != 0)
+            continue;
+        struct mr_str rest = mr_str_of(column.ptr + path.len + 1, column.len - path.len - 1);
+        ptrdiff_t dot = mr_str_find(rest, '.');
+        found = mr_is_position(dot < 0 ? rest : mr_str_of(rest.ptr, (size_t)dot));
+    }
+    return found;
+}
+
 static bool may_hold(const struct mr_tracked_column *col)
 {
     return col->type.kind == MR_T_JSON || col->type.kind == MR_T_ARRAY || col->type.kind == MR_T_TEXT;
@@ -112,13 +129,16 @@ static enum answer look_at(struct place *pl, const struct mr_step *step, uint32_
                    : GO_ON;
     if (pl->looks > MAX_LOOKS)
         return NOBODY_KNOWS;
+    bool leaves_no_trace = pl->cfg->field_names != MR_NAMES_NONE; /* an array without elements is NULL then */
+    if (col == NULL && (is_cut || !has_below(pl, path, NULL)))
+        return NOBODY_KNOWS;
     if (col == NULL)
-        return is_cut || !has_below(pl, path, NULL) ? NOBODY_KNOWS : GO_ON;
+        return leaves_no_trace && !has_numbers_below(pl, path) ? NOBODY_KNOWS : GO_ON;
     if (is_cut)
         return IS_HOLDER;
     if (!may_hold(col))
         return has_below(pl, path, NULL) ? GO_ON : IS_HOLDER;
-    return has_below(pl, path, &step->names[taken]) ? NOBODY_KNOWS : IS_HOLDER;
+    return has_below(pl, path, leaves_no_trace ? NULL : &step->names[taken]) ? NOBODY_KNOWS : IS_HOLDER;
 }
 
 /* How many names are the path of the column that holds the rest; 0: none does. pl->path is that path. */
@@ -131,7 +151,7 @@ static enum mr_status find_holder(struct place *pl, const struct mr_part *part, 
     *taken = 0;
     *column = -1;
     mr_buf_clear(&pl->path);
-    if (!pl->cfg->flatten_struct) {
+    if (!pl->cfg->flatten_struct && most > 0) {
         mr_path_append(&pl->path, step->names[0]);
         *column = mr_tracker_find(pl->tk, mr_buf_str(&pl->path));
         *taken = *column >= 0;
@@ -220,6 +240,10 @@ static enum mr_status place_part(struct place *pl, const struct mr_part *part, s
         return cannot_place(part, "it changes a part of the key", err);
     if (taken > 0) {
         add_step(pl, part, taken);
+        return MR_OK;
+    }
+    if (part->step.kind != MR_STEP_CUT && part->step.count == 1) { /* a member whose name has dots */
+        add_columns(pl, part);
         return MR_OK;
     }
     if (!pl->cfg->flatten_struct)

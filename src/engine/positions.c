@@ -40,6 +40,7 @@ static struct mr_str segment_below(struct mr_str path, struct mr_str parent)
 
 struct below {
     bool has_elements, has_members;
+    bool has_numbers; /* among the members; without, an array may be there that has been empty until now */
     bool is_unknown; /* not looked at any more */
     bool is_json; /* too large to be taken apart in some row */
 };
@@ -65,6 +66,7 @@ static struct below look_below(struct resolver *r, struct mr_str parent)
         found.is_json |= col->type.kind == MR_T_JSON && mr_str_eq(col->path, parent);
         found.has_elements |= is_element(segment);
         found.has_members |= segment.len > 0 && !is_element(segment);
+        found.has_numbers |= is_digits(segment);
     }
     return found;
 }
@@ -106,7 +108,7 @@ static enum mr_status resolve_path(struct resolver *r, struct mr_str path, struc
         struct mr_str segment = first_segment(rest);
         if (len > 0 && is_digits(segment)) {
             struct below found = look_below(r, mr_str_of(made, len));
-            if (found.is_json || found.is_unknown || found.has_elements == found.has_members)
+            if (found.is_json || found.is_unknown || found.has_elements == found.has_members || found.has_numbers != found.has_members)
                 return cannot_tell(path, err);
             made[len++] = '.';
             if (found.has_elements)

@@ -14,6 +14,8 @@
 #include "intake.h"
 #include "patches.h"
 #include "probe.h"
+#include "status_outbox.h"
+#include "status_sender.h"
 
 #define MAX_TRIES 20 /* of one letter: another instance changes the schema, or holds a lock */
 
@@ -256,6 +258,7 @@ static enum mr_status apply_tables(struct replay *r, struct mr_job *job, enum mr
             if (tb->rows[k].kind == MR_ROW_UPSERT)
                 tb->rows[k].kind = MR_ROW_INSERT_ONLY;
         MR_TRY(mr_patches_apply(r->sink, tb, err));
+        job->tables[i].done_us = mr_now_us();
         *rows += tb->row_count;
         for (size_t k = 0; k < tb->row_count; k++) {
             if (!tb->rows[k].was_there)
@@ -278,6 +281,7 @@ static enum mr_status apply_all(struct replay *r, const struct mr_dead_letter *l
         return MR_OK;
     if (job->note_count > 0)
         MR_TRY(mr_control_type_history_add(r->sink, job->notes, job->note_count, err));
+    MR_TRY(mr_status_delta_closed(r->sink, r->parts->cfg, job, err));
     return mr_intake_save_facts(&r->intake, r->sink, err);
 }
 
@@ -285,6 +289,7 @@ static enum mr_status in_transaction(struct replay *r, const struct mr_dead_lett
                                      enum mr_replay_outcome *outcome, uint64_t *rows, struct mr_error *err)
 {
     *rows = 0;
+    job->began_us = mr_now_us();
     MR_TRY(r->sink->ops->begin(r->sink, err));
     err->row = -1;
     enum mr_status status = apply_all(r, letter, job, outcome, rows, err);
@@ -496,7 +501,14 @@ enum mr_status mr_engine_replay(const struct mr_engine_parts *parts, const struc
     r.intake.plan_dead = on_dead;
     r.intake.plan_ctx = &r;
     r.gate.cfg = parts->cfg;
-    enum mr_status status = replay_all(&r, err);
+    enum mr_status status = MR_OK;
+    if (mr_status_is_on(parts->cfg))
+        status = parts->producer->check_settings(parts->cfg, err);
+    if (status == MR_OK)
+        status = replay_all(&r, err);
+    if (status == MR_OK) /* what was told of it has half the time of a stop to go out; the rest goes with the next run */
+        (void)mr_status_sender_finish(mr_status_sender_start(parts->cfg, parts->sink, parts->producer),
+                                      mr_monotonic_ms() + parts->cfg->shutdown_timeout_ms / 2, false);
     *unreachable = status == MR_E_ENV ? MR_TARGET_UNREACHABLE : MR_REACHED;
     mr_batch_destroy(r.batch);
     parts->sink->destroy(r.sink);

@@ -2,6 +2,7 @@
  * column means. Every field goes through the tracker; if one is refused the row leaves no trace. */
 #include "rowbuild_parts.h"
 
+#include "dotted.h"
 #include "lane.h"
 #include "patches.h"
 #include "positions.h"
@@ -304,7 +305,7 @@ static bool build(struct mr_row_build *b)
         b->outcome = MR_ROW_DEAD;
         return false;
     }
-    if (ev->is_tombstone && is_foreign_key(b)) {
+    if (ev->is_tombstone && !ev->is_key_observed && is_foreign_key(b)) {
         b->batch->skipped++; /* the echo of a delete by a key that the table no longer has */
         return true;
     }
@@ -321,17 +322,17 @@ static bool build(struct mr_row_build *b)
 /* An update by positions in arrays becomes one of columns, one of what lies within columns a patch of them. */
 static bool place_positions(struct mr_row_build *b, const struct mr_change *ev)
 {
-    if (!ev->has_positions && ev->parts.count == 0)
-        return true;
-    struct mr_change *placed = mr_arena_alloc(b->batch->ar, sizeof *placed);
-    enum mr_status status = ev->has_positions ? mr_positions_resolve(b->rel->tk, ev, b->batch->ar, placed, b->err) :
-                                                mr_patches_place(b->rel->tk, b->in->cfg, ev, b->batch->ar, placed, b->err);
-    if (status != MR_OK) {
-        b->outcome = MR_ROW_DEAD;
-        return false;
+    struct mr_arena *ar = b->batch->ar;
+    enum mr_status status = mr_dotted_resolve(b->rel->tk, b->in->cfg, ev, ar, &b->ev, b->err);
+    if (status == MR_OK && (b->ev->has_positions || b->ev->parts.count > 0)) {
+        struct mr_change *placed = mr_arena_alloc(ar, sizeof *placed);
+        status = ev->has_positions ? mr_positions_resolve(b->rel->tk, b->ev, ar, placed, b->err) :
+                                     mr_patches_place(b->rel->tk, b->in->cfg, b->ev, ar, placed, b->err);
+        b->ev = placed;
     }
-    b->ev = placed;
-    return true;
+    if (status != MR_OK)
+        b->outcome = MR_ROW_DEAD;
+    return status == MR_OK;
 }
 
 static void truncate_fold(struct mr_row_build *b, struct mr_rel *rel)

@@ -26,6 +26,8 @@ enum mr_row_outcome mr_rowbuild(struct mr_intake *in, struct mr_batch *batch, st
 
 /* Positions of a partial update that are names of members, as far as what is known of the table tells (rowguess.c). */
 void mr_rowbuild_settle_guesses(const struct mr_rel *rel, struct mr_change *ev, struct mr_arena *ar);
+/* After that: is it unknown whether the element is one, or a member? */
+bool mr_rowbuild_is_undecided(const struct mr_rel *rel, const struct mr_element *el, struct mr_arena *ar);
 
 /* Would the change need a barrier when there are several lanes? */
 bool mr_rowbuild_is_barrier(const struct mr_change *ev);

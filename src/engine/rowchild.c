@@ -328,25 +328,27 @@ static bool fill_gaps(struct mr_row_build *b, struct mr_rel *rel, const uint32_t
     return true;
 }
 
-/* Does an array that stands by itself replace the family of `rel`, whose outermost array within `outer` has that path? */
-static bool is_mentioned(const struct mr_row_build *b, struct mr_str outer, struct mr_str step, uint32_t set)
+/* Does an array that stands by itself replace the arrays whose outermost one within `outer` (NULL: the row) has that path? */
+static bool is_mentioned(const struct mr_row_build *b, const struct mr_rel *outer, struct mr_str step, uint32_t set)
 {
     struct mr_buf path = MR_BUF_INIT(1u << 20);
-    mr_buf_append_str(&path, outer);
-    mr_buf_append_z(&path, outer.len > 0 ? MR_ARRAY_MARK : "");
+    if (outer != NULL) {
+        mr_buf_append_str(&path, outer->array);
+        mr_buf_append_z(&path, MR_ARRAY_MARK);
+    }
     mr_buf_append_str(&path, step);
     const struct mr_rel *top = mr_rel_find_child(b->rel, mr_buf_str(&path));
     mr_buf_free(&path);
     return top != NULL && top->mention_seq == b->in->build_seq && (set == 0 || top->mention_set == set);
 }
 
-/* Arrays at or below a path that is gone, in the row (outer "") or in an element. */
-static bool remove_arrays(struct mr_row_build *b, struct mr_str outer, struct mr_str path, const uint32_t *pos, uint32_t count, uint32_t set)
+/* Arrays at or below a path that is gone, in the row (outer NULL) or in an element. */
+static bool remove_arrays(struct mr_row_build *b, const struct mr_rel *outer, struct mr_str path, const uint32_t *pos, uint32_t count, uint32_t set)
 {
-    size_t skip = outer.len > 0 ? outer.len + sizeof MR_ARRAY_MARK - 1 : 0;
+    size_t skip = outer != NULL ? outer->array.len + sizeof MR_ARRAY_MARK - 1 : 0;
     for (size_t i = 0; i < b->rel->child_count; i++) {
         struct mr_rel *rel = b->rel->children[i];
-        if (outer.len > 0 && !mr_array_is_within(rel->array, outer))
+        if (outer != NULL && !mr_array_is_within(rel->array, outer->array))
             continue;
         struct mr_str step = mr_array_first_step(mr_str_of(rel->array.ptr + skip, rel->array.len - skip));
         if (!mr_path_is_below(step, path) || is_mentioned(b, outer, step, set))
@@ -360,10 +362,9 @@ static bool remove_arrays(struct mr_row_build *b, struct mr_str outer, struct mr
 /* A whole row does not mention these: they are empty. */
 static bool remove_unmentioned(struct mr_row_build *b)
 {
-    struct mr_str none = {0};
     for (size_t i = 0; i < b->rel->child_count; i++) {
         struct mr_rel *rel = b->rel->children[i];
-        if (!is_mentioned(b, none, mr_array_first_step(rel->array), 0) &&
+        if (!is_mentioned(b, NULL, mr_array_first_step(rel->array), 0) &&
             !mr_child_range(b, rel, NULL, 0, 0, MR_LAST_POSITION))
             return false;
     }
@@ -373,7 +374,7 @@ static bool remove_unmentioned(struct mr_row_build *b)
 static bool take_part(struct mr_row_build *b, struct mr_rel *rel, const struct mr_element *el)
 {
     for (size_t i = 0; i < el->removed.count; i++)
-        if (!remove_arrays(b, rel->array, el->removed.items[i].path, el->pos, rel->depth, el->set + 1))
+        if (!remove_arrays(b, rel, el->removed.items[i].path, el->pos, rel->depth, el->set + 1))
             return false;
     return add_row(b, rel, el);
 }
@@ -439,7 +440,7 @@ bool mr_row_children(struct mr_row_build *b, const struct mr_entry *e, const str
     if (full && !remove_unmentioned(b))
         return false;
     for (size_t i = 0; i < b->ev->removed.count; i++)
-        if (!remove_arrays(b, (struct mr_str){0}, b->ev->removed.items[i].path, NULL, 0, 0))
+        if (!remove_arrays(b, NULL, b->ev->removed.items[i].path, NULL, 0, 0))
             return false;
     for (size_t i = 0; i < b->ev->elements.count; i++) {
         bool is_row = b->ev->elements.items[i].kind == MR_ELEMENT_ROW || b->ev->elements.items[i].kind == MR_ELEMENT_PART;

@@ -1,6 +1,7 @@
 /* Positions that are none. A partial update names "map.7.x", and its decoder takes 7 for a position in an array. If the table has columns or arrays
- * below `map` and no array `map`, then `map` is a document and 7 a member of it; the elements are rewritten to say so. Where nothing is known of
- * `map` it stays an array: documents with numbers for names are the exception. */
+ * below members of `map` that are numbers, and no array `map`, then `map` is a document and 7 a member of it; the elements are rewritten to say so.
+ * Where nothing is known of `map` it stays an array: documents with numbers for names are the exception. Where only other members are known, it may be
+ * either: an array that has been empty until now has left no trace. */
 #include "rowbuild_parts.h"
 
 struct guess {
@@ -35,27 +36,48 @@ static struct mr_str first_steps(struct mr_str array, uint32_t steps)
     return mr_str_of(array.ptr, len);
 }
 
-/* Is there anything strictly below the path, in the row (`outer` empty) or in the elements of `outer`? */
-static bool has_below(const struct guess *g, struct mr_str outer, struct mr_str step)
+enum below {
+    BELOW_NOTHING,
+    BELOW_NAMES,   /* documents, of whose members none is a number */
+    BELOW_NUMBERS, /* documents with numbers for names */
+};
+
+/* What `path` says of the document at `at`, which ends in a dot. */
+static enum below look_at(struct mr_str path, struct mr_str at)
 {
-    const struct mr_rel *rel = outer.len == 0 ? g->rel : mr_rel_find_child(g->rel, outer);
-    bool any = false;
-    if (rel == NULL)
-        return false;
-    struct mr_str at = mr_arena_printf(g->ar, "%.*s.", MR_STR_FMT(step));
-    for (size_t i = 0; i < mr_tracker_count(rel->tk) && !any; i++)
-        any = mr_str_starts(mr_tracker_column(rel->tk, i)->path, at);
-    for (size_t i = 0; i < g->rel->child_count && !any; i++) {
-        struct mr_str array = g->rel->children[i]->array;
-        size_t skip = outer.len > 0 ? outer.len + sizeof MR_ARRAY_MARK - 1 : 0;
-        if (outer.len == 0 || mr_array_is_within(array, outer))
-            any = mr_str_starts(mr_str_of(array.ptr + skip, array.len - skip), at);
-    }
-    return any;
+    size_t end = at.len;
+    if (!mr_str_starts(path, at))
+        return BELOW_NOTHING;
+    while (end < path.len && path.ptr[end] != '.' && path.ptr[end] != '\\')
+        end++;
+    return mr_is_position(mr_str_of(path.ptr + at.len, end - at.len)) ? BELOW_NUMBERS : BELOW_NAMES;
 }
 
-/* The first level of the element's path that is a member and no position; 0 none. */
-static uint32_t wrong_level(const struct guess *g, const struct mr_element *el)
+/* What is known strictly below the path, in the row (`outer` NULL) or in the elements of `outer`? */
+static enum below look_below(const struct guess *g, struct mr_str outer, struct mr_str step)
+{
+    const struct mr_rel *rel = outer.ptr == NULL ? g->rel : mr_rel_find_child(g->rel, outer);
+    enum below found = BELOW_NOTHING;
+    if (rel == NULL)
+        return found;
+    struct mr_str at = mr_arena_printf(g->ar, "%.*s.", MR_STR_FMT(step));
+    for (size_t i = 0; i < mr_tracker_count(rel->tk) && found != BELOW_NUMBERS; i++) {
+        enum below one = look_at(mr_tracker_column(rel->tk, i)->path, at);
+        found = one > found ? one : found;
+    }
+    for (size_t i = 0; i < g->rel->child_count && found != BELOW_NUMBERS; i++) {
+        struct mr_str array = g->rel->children[i]->array;
+        size_t skip = outer.ptr != NULL ? outer.len + sizeof MR_ARRAY_MARK - 1 : 0;
+        if (outer.ptr != NULL && !mr_array_is_within(array, outer))
+            continue;
+        enum below one = look_at(mr_str_of(array.ptr + skip, array.len - skip), at);
+        found = one > found ? one : found;
+    }
+    return found;
+}
+
+/* The first level of the element's path whose array nobody knows, while documents are known at its place; 0 none. */
+static uint32_t document_level(const struct guess *g, const struct mr_element *el, enum below *below)
 {
     bool has_own = el->kind == MR_ELEMENT_ROW || el->kind == MR_ELEMENT_PART;
     uint32_t positions = has_own ? el->depth : el->depth - 1;
@@ -64,10 +86,26 @@ static uint32_t wrong_level(const struct guess *g, const struct mr_element *el)
         if (mr_rel_find_child(g->rel, array) != NULL)
             continue;
         struct mr_str step = mr_array_last_step(array, &outer);
-        if (has_below(g, outer, step))
+        *below = look_below(g, outer, step);
+        if (*below != BELOW_NOTHING)
             return level;
     }
     return 0;
+}
+
+/* The first level that is a member and no position; 0 none. */
+static uint32_t wrong_level(const struct guess *g, const struct mr_element *el)
+{
+    enum below below = BELOW_NOTHING;
+    uint32_t level = document_level(g, el, &below);
+    return below == BELOW_NUMBERS ? level : 0;
+}
+
+bool mr_rowbuild_is_undecided(const struct mr_rel *rel, const struct mr_element *el, struct mr_arena *ar)
+{
+    struct guess g = {.rel = rel, .ar = ar};
+    enum below below;
+    return el->is_guess && document_level(&g, el, &below) > 0;
 }
 
 /* A path within the element becomes one within what is around it. */
@@ -94,7 +132,7 @@ static void drop_level(const struct guess *g, struct mr_element *el, uint32_t le
 {
     struct mr_str before = first_steps(el->array, level - 1), upto = first_steps(el->array, level);
     struct mr_str rest = mr_str_of(el->array.ptr + upto.len, el->array.len - upto.len), value = MR_STR(MR_ELEMENT_VALUE);
-    const char *mark = before.len > 0 ? MR_ARRAY_MARK : "";
+    const char *mark = level > 1 ? MR_ARRAY_MARK : "";
     if (rest.len > 0) {
         rest = mr_str_of(rest.ptr + sizeof MR_ARRAY_MARK - 1, rest.len - (sizeof MR_ARRAY_MARK - 1));
         bool is_direct = mr_str_starts(rest, value);

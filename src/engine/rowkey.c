@@ -110,6 +110,13 @@ bool mr_row_resolve_key(struct mr_row_build *b)
         }
         break;
     }
+    if (b->rel->set->needs_key) {
+        mr_fail_data(b->err, MR_CODE_NO_KEY, "%.*s: the event brings no key, and mode is upsert", MR_STR_FMT(b->rel->source_name));
+        mr_error_hint(b->err, "name the key with tables.\"%.*s\".primary_key; none appends the rows of that table",
+                      MR_STR_FMT(b->rel->source_name));
+        b->outcome = MR_ROW_DEAD;
+        return false;
+    }
     b->keyless = true;
     return true;
 }
@@ -164,6 +171,20 @@ void mr_row_restore_key(const struct mr_row_build *b)
         mr_tracker_set_key(b->rel->tk, b->key_before, b->key_before_count);
 }
 
+/* A key that nobody declares has other members than those before it. A source's own key may change, and the table follows; here a member may just
+ * have been left out, and a table's key does not change for that. */
+static bool breaks_key(struct mr_row_build *b)
+{
+    const struct mr_str *have = NULL;
+    if (!b->ev->is_key_observed || b->rel->set->key_mode != MR_KEY_RECORD || mr_tracker_key(b->rel->tk, &have) == 0)
+        return false;
+    mr_fail_data(b->err, MR_CODE_KEY_SCHEMA, "%.*s: the key has other members than the table's key", MR_STR_FMT(b->rel->source_name));
+    mr_error_hint(b->err, "say which columns the keys have: key.columns; or name the table's key: tables.\"%.*s\".primary_key",
+                  MR_STR_FMT(b->rel->source_name));
+    b->outcome = MR_ROW_DEAD;
+    return true;
+}
+
 /* The key's columns are the table's key. A change of the set ends the batch (rows in it were folded by the old key). */
 bool mr_row_settle_key(struct mr_row_build *b)
 {
@@ -174,6 +195,8 @@ bool mr_row_settle_key(struct mr_row_build *b)
     }
     if (mr_row_is_same_key(b, want))
         return true;
+    if (breaks_key(b))
+        return false;
     if (b->rel->fold != NULL && b->rel->batch_seq == b->batch->seq && b->rel->fold->changes > 0) {
         b->outcome = MR_ROW_SPLIT;
         if (b->batch->unfolded && b->origin == 0) { /* one message, and already alone */

@@ -306,25 +306,32 @@ static struct cell *dotted_member(struct walk *w, struct box *box)
     return found;
 }
 
-static struct cell *known_member(struct walk *w, struct box *box, struct mr_str name)
+static enum mr_status known_member(struct walk *w, struct box *box, struct mr_str name, struct cell **out,
+                                   struct mr_error *err)
 {
     struct cell *cell =
         find_member(box, name); /* one that stays as it is, since another has its adjusted name */
+    bool is_last = w->at + 1 == w->step->count;
 
     if (cell == NULL && adjusts(w->tree))
         cell = find_member(box, adjusted(w->tree, name));
-    if ((cell == NULL || !is_there(cell)) && w->at + 1 < w->step->count &&
-        (box->has_dotted || adjusts(w->tree)))
+    if (cell != NULL && !is_there(cell))
+        cell = NULL;
+    if (cell != NULL && !is_last && box->has_dotted && dotted_member(w, box) != NULL)
+        return mr_step_fail(w->step, "it names a path, or a member whose name has dots, and there are both", err);
+    if (cell == NULL && !is_last && (box->has_dotted || adjusts(w->tree)))
         cell = dotted_member(w, box);
-    return cell != NULL && is_there(cell) ? cell : NULL;
+    *out = cell;
+    return MR_OK;
 }
 
 static enum mr_status into_object(struct walk *w, struct box *box, struct mr_error *err)
 {
     struct mr_str name = w->step->names[w->at];
-    struct cell *cell = known_member(w, box, name);
+    struct cell *cell = NULL;
     uint64_t position;
 
+    MR_TRY(known_member(w, box, name, &cell, err));
     if (cell == NULL && w->tree->style->arrays_are_documents && position_of(name, &position)) {
         if ((box->elements > 0) == (box->others > 0))
             return no_place(

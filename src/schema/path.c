@@ -18,8 +18,8 @@ struct mr_str mr_path_column_name(struct mr_str path, struct mr_str delimiter, s
         dots += path.ptr[i] == '.';
 
     char *out = mr_arena_alloc(ar, path.len + dots * delimiter.len);
-    size_t len = 0;
-    for (size_t i = 0; i < path.len; i++) {
+    size_t len = 0, begin = mr_str_starts(path, MR_STR(MR_EMPTY_NAME)) ? sizeof MR_EMPTY_NAME - 1 : 0;
+    for (size_t i = begin; i < path.len; i++) {
         char c = path.ptr[i];
         if (c == '.') {
             if (delimiter.len > 0)
@@ -34,9 +34,10 @@ struct mr_str mr_path_column_name(struct mr_str path, struct mr_str delimiter, s
     return mr_str_of(out, len);
 }
 
-static bool is_own(struct mr_str path)
+bool mr_path_is_own(struct mr_str path)
 {
-    return path.len > 1 && path.ptr[0] == '\\' && path.ptr[1] != '.' && path.ptr[1] != '\\';
+    return path.len > 1 && path.ptr[0] == '\\' && path.ptr[1] != '.' && path.ptr[1] != '\\' &&
+           !mr_str_starts(path, MR_STR(MR_EMPTY_NAME));
 }
 
 /* Bytes of the first segment, still escaped. */
@@ -52,7 +53,7 @@ struct mr_str mr_path_adjusted_name(struct mr_str path, struct mr_str delimiter,
 {
     if (mr_str_starts(path, MR_STR(MR_ROOT_KEY_MARK)))
         path = mr_str_of(path.ptr + 2, path.len - 2);
-    if (mode == MR_NAMES_NONE || is_own(path))
+    if (mode == MR_NAMES_NONE || mr_path_is_own(path))
         return mr_path_column_name(path, delimiter, ar);
 
     struct mr_buf name = MR_BUF_INIT(MAX_ADJUSTED);
@@ -86,6 +87,8 @@ void mr_path_append(struct mr_buf *path, struct mr_str name)
 {
     if (path->len > 0)
         mr_buf_append_char(path, '.');
+    else if (name.len == 0)
+        mr_buf_append_z(path, MR_EMPTY_NAME);
     size_t start = 0;
     for (size_t i = 0; i < name.len; i++) {
         if (name.ptr[i] != '.' && name.ptr[i] != '\\')

@@ -9,7 +9,7 @@ static struct mr_str shown_path(const struct mr_tk_judge *j)
 {
     struct mr_str path = j->field->path;
 
-    if (path.len > 1 && path.ptr[0] == '\\' && path.ptr[1] != '\\' && path.ptr[1] != '.')
+    if (mr_path_is_own(path))
         path = mr_str_of(path.ptr + 1, path.len - 1); /* one of Millrace's own */
     if (path.len > SHOWN_PATH)
         path.len = SHOWN_PATH;

@@ -12,16 +12,14 @@ sys.path.insert(0, os.path.join(HERE, "..", "support", "py"))
 sys.path.insert(0, HERE)
 from harness import TARGETS, millrace  # noqa: E402
 from registry_server import Registry  # noqa: E402
-from run_payload_cases import dead, same_value  # noqa: E402
+from run_payload_cases import dead, form_args, same_value, with_forms  # noqa: E402
 
 FILES = ["kafka", "delimited", "json", "avro", "json_sr-protobuf", "none-and-options"]
 OPTIONS = {"format": "format", "key_format": "format.key", "value_format": "format.value", "default_key_format": "default.key.format",
            "key_delimiter": "key.delimiter", "key_column_name": "key.column.name", "key_wrap_single": "key.wrap.single",
-           "key_window": "key.window", "null_key": "null.key"}
+           "key_window": "key.window", "null_key": "null.key", "mode": "mode"}
 CONFIGURATION = {"unknown_format", "format_conflict", "no_key_format", "none_value_format", "none_with_key_columns", "unsupported_type",
-                 "multi_column_unsupported", "bad_option", "registry_required"}
-# Options that Millrace does not have: what a table's key is says `tables.NAME.primary_key`, so NONE and a wish for upserts cannot contradict.
-NOT_HERE = {"none-upsert-without-primary-key"}
+                 "multi_column_unsupported", "no_primary_key", "bad_option", "registry_required"}
 # A row that lacks its table's key has the engine's own words.
 OURS = {"null_key_column": {"null_key_column", "null_key", "no_key"}}
 # Nothing is unequal to itself in a key: neither target takes it.
@@ -47,8 +45,6 @@ def option_args(case):
         settings["key.columns"] = ", ".join(f"{c['name']} {c['type']}" for c in options["columns"])
     if "primary_key" in options:
         settings["tables.t.primary_key"] = "[" + ",".join(options["primary_key"]) + "]"
-    if options.get("mode") == "append":
-        settings["tables.t.primary_key"] = "none"
     return [a for k, v in settings.items() for a in ("--set", f"{k}={v}")]
 
 
@@ -72,7 +68,7 @@ def load(target, case, records, registry, again=0):
         for r in records:
             f.write(json.dumps(r) + "\n")
     args = [] if registry is None else ["--set", f"registry.url={registry.url}"]
-    return millrace("backfill", path, *target.args(), *option_args(case), *args, "--set", "target.connect_timeout=2s", check=False)
+    return millrace("backfill", path, *target.args(), *option_args(case), *args, *form_args(case.get("form")), "--set", "target.connect_timeout=2s", check=False)
 
 
 def key_difference(want, row):
@@ -125,12 +121,12 @@ def check(target, case, registry):
 def main():
     target_name, only = sys.argv[1], sys.argv[2:]
     failed = count = 0
-    for case in (c for f in FILES for c in cases(f)):
-        if (only and case["name"] not in only) or case["name"] in NOT_HERE:
+    for case in (c for f in FILES for c in with_forms(target_name, cases(f))):
+        if only and case["name"].split(" ")[0] not in only:
             continue
         count += 1
         target = TARGETS[target_name]()
-        registry = None if case["options"].get("registry") is False or not case.get("schemas") else Registry(schemas=case["schemas"])
+        registry = None if case["options"].get("registry") is False or not case.get("schemas") else Registry(schemas=case["schemas"], form=case.get("form", "text"))
         try:
             why = check(target, case, registry)
         finally:

@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support", "py"))
 from compare import same, parse_instant, parse_json, parse_time  # noqa: E402
 from harness import TARGETS, millrace  # noqa: E402
-from registry_server import Registry  # noqa: E402
+from registry_server import FORMS, Registry  # noqa: E402
 
 SINGLE = ["basic", "logical", "connect", "framing", "protobuf", "json_sr"]
 FORMATS = {"AVRO": "avro", "PROTOBUF": "protobuf", "JSON": "json_sr"}
@@ -153,11 +153,18 @@ def schemas_of(case):
     return {str(case["schema_id"]): entry}
 
 
+def form_args(form):
+    return ["--set", "registry.protobuf.schema=descriptor"] if form == "both" else []
+
+
 def check_single(target, case):
-    expect = case["expect"]
-    with Registry(schemas=schemas_of(case)) as registry:
+    expect, form = case["expect"], case.get("form", "text")
+    with Registry(schemas=schemas_of(case), form=form) as registry:
         done = load(target, [record(case["payload_hex"], 1, case.get("headers"))], "--set", f"registry.url={registry.url}",
-                    "--format", FORMATS[case.get("schema_type", "AVRO")])
+                    "--format", FORMATS[case.get("schema_type", "AVRO")], *form_args(form))
+        asked = any("format=serialized" in r for r in registry.requests)
+    if asked != (form in ("both", "garbled")):
+        return f"asked for the serialized form: {asked}"
     codes = dead(target)
     if "error" in expect:
         wanted = expect["error"] if isinstance(expect["error"], list) else [expect["error"]]
@@ -234,13 +241,22 @@ def check_traffic(target, case):
         return "; ".join(a.finish()) or None
 
 
+def with_forms(target_name, cases_of):
+    """Each case of Protobuf once more for each form in which a registry may give its schema; the target does not matter there."""
+    for case in cases_of:
+        yield case
+        has_descriptor = any("descriptor_b64" in s for s in [case, *case.get("schemas", {}).values()])
+        if has_descriptor and target_name == "sqlite":
+            yield from ({**case, "form": form, "name": f"{case['name']} ({form})"} for form in FORMS[1:])
+
+
 def main():
     target_name, only = sys.argv[1], sys.argv[2:]
     failed = count = 0
-    work = [(check_single, c) for f in SINGLE for c in cases(f)]
+    work = [(check_single, c) for f in SINGLE for c in with_forms(target_name, cases(f))]
     work += [(check_sequence, c) for c in cases("evolution")] + [(check_traffic, c) for c in cases("registry-http")]
     for check, case in work:
-        if only and case["name"] not in only:
+        if only and case["name"].split(" ")[0] not in only:
             continue
         count += 1
         target = TARGETS[target_name]()

@@ -197,8 +197,8 @@ class MyAdmin:
 
     odd_number = "1815" # an internal error: nothing that could be known of it
 
-    def refuse_oddly(self, table, condition):
-        self.target.execute(f'CREATE TRIGGER "{self.target.schema}".odd BEFORE INSERT ON {self.place(table)} FOR EACH ROW IF {condition} THEN '
+    def refuse_oddly(self, table, condition, event="INSERT"):
+        self.target.execute(f'CREATE TRIGGER "{self.target.schema}".odd BEFORE {event} ON {self.place(table)} FOR EACH ROW IF {condition} THEN '
                             f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {self.odd_number}, MESSAGE_TEXT = 'something odd'; END IF")
 
     def refuse_no_more(self, table):

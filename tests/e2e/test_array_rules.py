@@ -96,6 +96,14 @@ def test_names_that_collide_get_substitutes(run):
     same(run.dead(), [])
 
 
+def test_an_array_with_an_empty_name_is_one_after_a_restart_too(run):
+    run.load([event("c", {"id": i, "": [1, {"": [2], "b": [3]}]}, key=i) for i in (1, 2)])
+    run.load([event("u", {"id": 1, "": [4]}), event("d", key=2)])
+    same(run.table("t__"), [row(id=1, _pos=0, value=4)])
+    same([run.table(t) for t in run.target.tables() if t not in ("t", "t__")], [[], []])
+    same(run.dead(), [])
+
+
 def test_deep_arrays_stay_json_beyond_eight_levels(run):
     value = 1
     for _ in range(10):
@@ -280,6 +288,31 @@ def test_a_type_set_for_the_key_holds_in_the_tables_of_its_arrays(run):
 def test_a_conflict_under_variant_has_a_column_of_its_own(run):
     run.load([event("c", {"id": 1, "a": [1, "x"]})], "tables.t.policy=variant")
     same(run.table("t__a"), [row(id=1, _pos=0, value=1), row(id=1, _pos=1, value__text="x")])
+
+
+def test_a_new_snapshot_puts_elements_right(run):
+    docs = {i: {"id": i, "a": list(range(i % 5)), "b": [{"c": [i, i + 1]}] * (i % 3)} for i in range(300)}
+    run.load([event("r", d, key=i) for i, d in docs.items()])
+    for i, doc in docs.items():
+        doc["a"], doc["b"] = list(range(i % 4)), [{"c": [i]}] * (i % 2)
+    for settings in ((), ("batch.rows=10",)):
+        run.load([event("r", d, key=i) for i, d in docs.items()], *settings)
+        same(sorted((int(r["id"]), int(r["_pos"]), int(r["value"])) for r in run.table("t__a")), [(i, p, v) for i, d in docs.items() for p, v in enumerate(d["a"])])
+        same(sorted((int(r["id"]), int(r["_pos"]), int(r["_pos2"]), int(r["value"])) for r in run.table("t__b__c")),
+             [(i, p, q, v) for i, d in docs.items() for p, e in enumerate(d["b"]) for q, v in enumerate(e["c"])])
+        same([len(run.table("t__b")), run.dead()], [150, []])
+
+
+def test_a_table_of_the_source_may_be_called_as_that_of_an_array(run):
+    run.load([event("c", {"id": 1, "a": [1]}), event("c", {"id": 1, "v": "root"}, table="t__a"), event("c", {"id": 2, "v": "u"}, table="u__a", key=2),
+              event("c", {"id": 2, "a": [2]}, table="u", key=2)])
+    run.load([event("u", {"id": 1, "a": [3]}), event("u", {"id": 1, "v": "root 2"}, table="t__a"), event("d", table="u__a", key=2)])
+    same(run.dead(), [])
+    tables = {name: run.table(name) for name in run.target.tables()}
+    same(tables["t__a"], [row(id=1, _pos=0, value=3)])
+    same(tables["u__a"], [])
+    others = sorted(str(rows) for name, rows in tables.items() if name not in ("t", "u", "t__a", "u__a"))
+    same(others, sorted(map(str, [[row(id=1, v="root 2")], [row(id=2, _pos=0, value=2)]])))
 
 
 # ---- MongoDB's partial updates ----

@@ -2,6 +2,8 @@
 """DDL of the source that arrives as an event: told, passed over or followed, and what is left of it when the program is killed: test_ddl_events.py TARGET."""
 import json
 import os
+import random
+import signal
 import sys
 import tempfile
 
@@ -107,22 +109,30 @@ def test_drops_and_renames_are_followed():
 
 
 def test_kills_repeat_nothing_and_lose_nothing():
+    """The stream is loaded again and again, each start with another point to be killed at, until all points have killed."""
     if not HAS_FAULTS:
         return
-    faults = ["before_source_ddl", "after_source_ddl_statement", "after_source_ddl", "before_source_ddl_commit", "after_source_ddl_commit",
-              "before_commit", "after_commit", "after_ddl"]
-    for fault in faults:
-        for nth in (1, 3) if not ALL else range(1, 9):
-            def run(target, folder):
-                args = ["backfill", changes().write(folder), *target.args(), "--set", "ddl=apply"]
-                for kills in range(80):
-                    done = millrace(*args, check=False, env={"MILLRACE_FAULT": f"{fault}:{nth}"})
-                    if done.returncode == 0:
-                        break
-                check(kills > 0 or nth > 1, f"it does not come to {fault}")
-                millrace(*args)
-                check(content(target) == WANTED, (fault, nth, content(target)))
-            with_target(run)
+    faults = {"before_source_ddl", "after_source_ddl_statement", "after_source_ddl", "before_source_ddl_commit", "after_source_ddl_commit",
+              "before_commit", "after_commit", "after_ddl"}
+    rnd, met, rounds = random.Random(1), set(), 0
+    while met != faults or (ALL and rounds < 20):
+        rounds += 1
+        check(rounds <= 30, f"it does not come to {faults - met}")
+
+        def run(target, folder):
+            args = ["backfill", changes().write(folder), *target.args(), "--set", "ddl=apply"]
+            killed = []
+            while len(killed) < 200:
+                fault, nth = rnd.choice(sorted(faults)), rnd.choice((1, 1, 2, 3))
+                done = millrace(*args, check=False, env={"MILLRACE_FAULT": f"{fault}:{nth}"})
+                if done.returncode == 0:
+                    break
+                check(done.returncode == -signal.SIGKILL, done.stderr)
+                killed.append(f"{fault}:{nth}")
+                met.add(fault)
+            millrace(*args)
+            check(content(target) == WANTED, (killed, content(target)))
+        with_target(run)
 
 
 def test_report_tells_each_statement_once():

@@ -17,7 +17,7 @@ from e2e import from_env
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PAGES = ["README.md"] + ["docs/" + name for name in (
-    "types.md", "dead-letters.md", "operations.md", "debezium.md", "mongodb.md", "flat-and-json.md", "keys.md", "canal.md", "maxwell.md", "dts.md", "shareplex.md", "prostore.md", "tables.md", "postgresql.md", "mysql.md",
+    "types.md", "dead-letters.md", "operations.md", "debezium.md", "mongodb.md", "flat-and-json.md", "keys.md", "avro.md", "canal.md", "maxwell.md", "dts.md", "shareplex.md", "prostore.md", "tables.md", "postgresql.md", "mysql.md",
     "sqlite.md",
     "exactly-once.md")]
 MARK = "\x01"
@@ -83,7 +83,7 @@ def servers(page, text):
     found = {"TARGET": urllib.parse.urlunsplit(urllib.parse.urlsplit(url)._replace(path="/" + name)), "PGTZ": "UTC"}
     if "$BROKERS" in text:
         found["BROKERS"] = from_env("MILLRACE_TEST_KAFKA")
-        for topic in set(re.findall(r"kcat -P .*-t (\S+)", text)):  # of an earlier run
+        for topic in set(re.findall(r"(?:kcat -P .*-t |status.kafka.topic=)([\w.]+)", text)):  # of an earlier run
             subprocess.run([os.environ["MILLRACE_KAFKA_TOPIC"], found["BROKERS"], "delete", topic], capture_output=True, timeout=60, check=False)
     return found
 

@@ -16,8 +16,8 @@ from harness import TARGETS, millrace  # noqa: E402
 NAMES = ["a_b", "A_B", "a.b", "a-b", "$x", "x$", " ", "x ", "\u00e9", "e\u0301", "\U0001f600", "L" * 70 + "1", "L" * 70 + "2", "select", 'a"b', "a`b",
          "a'b", "\\", "a\\.b", "__deleted", "_key", "xmin", "ctid", "rowid", "ROWID", "a_b_9ad68c62", "%s", "?", "a;b--", "\n", "\t", "\u0000",
          "\ufb01", "\u00df", "\u1e9e", "SS", "\u0131", "I", "i", "\u0130", "K", "\u212a", "_id_", "1st", "_1st", "\u00b5", "\u03bc", "\u03c2", "\u03c3", "\u017f", "s"]
-NESTED = {"a": {"b": 1, "": 2, ".": {"x": 3}}, "": 4, "deep": {"L" * 40: {"M" * 40: {"N" * 40: 5}}}}
-WANT = sorted([1, 2, 3, 4, 5, *range(1000, 1000 + len(NAMES))])
+NESTED = {"a": {"b": 1, "": 2, ".": {"x": 3}}, "": {"a": {"b": 4}, "": {"select": 6}}, "deep": {"L" * 40: {"M" * 40: {"N" * 40: 5}}}}
+WANT = sorted([1, 2, 3, 4, 5, 6, *range(1000, 1000 + len(NAMES))])
 
 
 def document(key):

@@ -298,19 +298,23 @@ def test_a_table_that_refuses_all_rows_for_an_unknown_reason_is_waited_for(targe
 
 
 def test_a_change_of_a_table_that_fails_for_an_unknown_reason_ends_the_run(target):
-    """MariaDB does not alter a table that keeps its history, by an error that Millrace has no rule for."""
-    if target.name != "mariadb" or not ALL:
+    """Numbers become texts by an UPDATE of all rows, which a trigger does not let pass."""
+    if target.name == "postgresql" or not ALL:
         return
-    data = Input(15).add(300)
-    instance = Instance("run", data.path, *target.args(), *ARGS)
+    data = Input(15)
+    def add(value):
+        data.lines += 1
+        with open(data.path, "a", encoding="utf-8") as f:
+            row = {"id": data.lines, "v": value}
+            f.write(json.dumps({"topic": "s.shop.prices", "key": {"id": data.lines}, "value": envelope("prices", "c", after=row)}) + "\n")
+    add(1.5)
+    instance = Instance("run", data.path, *target.args(), "--set", "types.policy=text")
     wait_for("nothing arrives", lambda: progress(target) == data.lines)
-    target.execute(f'ALTER TABLE "{target.schema}".items ADD SYSTEM VERSIONING')
-    with open(data.path, "a", encoding="utf-8") as f:
-        row = {"id": 900, "v": 1, "later": "x"}
-        f.write(json.dumps({"topic": "s.shop.items", "key": {"id": 900}, "value": envelope("items", "c", after=row)}) + "\n")
+    admin_of(target).refuse_oddly("prices", "TRUE", "UPDATE")
+    add("on request")
     instance.expect(3)
-    check("the statement was: ALTER TABLE" in instance.log, "it does not say what it wanted to run")
-    everything(target, data)
+    check("the statement was: ALTER TABLE" in instance.log, f"it does not say what it wanted to run\n{instance.tail()}")
+    check(not target.control("dead_letter", "id"), "there are dead letters")
     data.close()
 
 

@@ -160,6 +160,13 @@ def test_tokens_are_issued_and_replaced():
         check(refused.returncode == 3 and not case.dead() and "wrong" not in refused.stderr, f"{refused.returncode} {refused.stderr[-300:]}")
         case.backfill(registry.url, *args, "--set", "registry.bearer.auth.client.secret=secret")
         check(registry.issued == 2 and case.ids() == list(range(6)), f"{registry.issued} tokens, {case.ids()}, {case.dead()}")
+        inherited = ["--set", "registry.bearer.auth.credentials.source=SASL_OAUTHBEARER_INHERIT"]
+        refused = case.backfill(registry.url, *inherited, check=False)
+        check(refused.returncode == 3 and "sasl.oauthbearer.client.id" in refused.stderr, f"{refused.returncode} {refused.stderr[-300:]}")
+        for name, value in (("token.endpoint.url", f"{registry.url}/token"), ("client.id", "me"), ("client.secret", "secret"), ("scope", "a b")):
+            inherited += ["--set", f'source.kafka.properties."sasl.oauthbearer.{name}"={value}']
+        case.add(2, range(6, 7)).backfill(registry.url, *inherited)
+        check(registry.issued == 3 and case.ids() == list(range(7)), f"{registry.issued} tokens, {case.ids()}, {case.dead()}")
     case.close()
 
 
@@ -174,7 +181,37 @@ def test_certificate_is_checked():
         refused = case.backfill(registry.url, check=False)
         check(refused.returncode == 3 and not case.dead(), f"an unknown certificate: {refused.returncode} {refused.stderr[-300:]}")
         case.backfill(registry.url, "--set", f"registry.ssl.ca.location={cert}")
-    check(case.ids() == [0, 1, 2], f"{case.ids()}")
+        check(case.ids() == [0, 1, 2], f"{case.ids()}")
+        with open(cert, encoding="utf-8") as f:
+            case.add(1, range(3, 4)).backfill(registry.url, "--set", f"registry.ssl.ca.pem={f.read()}")
+    check(case.ids() == [0, 1, 2, 3], f"{case.ids()}")
+    case.close()
+
+
+def test_our_own_certificate_is_shown_in_each_form():
+    case, folder = Case().add(1, range(3)), tempfile.mkdtemp()
+    files = {name: os.path.join(folder, name) for name in ("cert.pem", "key.pem", "store.p12")}
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext",
+                    "subjectAltName=IP:127.0.0.1", "-keyout", files["key.pem"], "-out", files["cert.pem"]], check=True, capture_output=True)
+    subprocess.run(["openssl", "pkcs12", "-export", "-in", files["cert.pem"], "-inkey", files["key.pem"], "-out", files["store.p12"], "-passout",
+                    "pass:hush"], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files["cert.pem"], files["key.pem"])
+    context.load_verify_locations(files["cert.pem"])
+    context.verify_mode = ssl.CERT_REQUIRED
+    texts = {name: open(files[name], encoding="utf-8").read() for name in ("cert.pem", "key.pem")}
+    ways = [{"certificate.location": files["cert.pem"], "key.location": files["key.pem"]},
+            {"certificate.pem": texts["cert.pem"], "key.pem": texts["key.pem"]},
+            {"keystore.location": files["store.p12"], "keystore.password": "hush"}]
+    with Registry(schemas=SCHEMAS, tls=context) as registry:
+        ca = ["--set", f"registry.ssl.ca.location={files['cert.pem']}", "--set", "target.connect_timeout=1s"]
+        refused = case.backfill(registry.url, *ca, check=False)
+        check(refused.returncode == 3 and not case.ids() and not case.dead(), f"without: {refused.returncode} {refused.stderr[-300:]}")
+        for i, way in enumerate(ways):
+            case.add(1, range(3 + i, 4 + i)).backfill(registry.url, *ca, *(a for k, v in way.items() for a in ("--set", f"registry.ssl.{k}={v}")))
+            check(case.ids() == list(range(4 + i)), f"{way.keys()}: {case.ids()}")
+        both = case.backfill(registry.url, *ca, *(a for w in ways for k, v in w.items() for a in ("--set", f"registry.ssl.{k}={v}")), check=False)
+        check(both.returncode == 3 and "leave all but one out" in both.stderr, f"{both.returncode} {both.stderr[-300:]}")
     case.close()
 
 
@@ -225,6 +262,80 @@ def test_new_schema_of_keys_is_told_once():
         done = millrace("backfill", case.path, *case.target.args(), "--set", f"registry.url={registry.url}", "--set", "format={key: avro, value: json}")
     rows = sorted(int(r["ROWKEY"].value) for r in case.target.rows("t"))
     check(done.stderr.count("another schema") == 1 and rows == [0, 1, 2, 3, 4] and not case.dead(), f"{rows} {done.stderr[-400:]}")
+    case.close()
+
+
+def test_key_whose_members_nobody_declares_does_not_change_the_tables_key():
+    case = Case()
+    keys = ['{"id": 1}', '{"id": 2, "more": 1}', '{"more": 3}', '{"id": 4}', "5"]
+    for values in (['{"a": 1}'] * 5, ["null"] * 5):  # rows, then deletes, by a new run
+        with open(case.path, "w", encoding="utf-8") as f:
+            for offset, (key, value) in enumerate(zip(keys, values)):
+                f.write(json.dumps({"topic": "t", "partition": 0, "offset": offset, "key": key, "value": None if value == "null" else value}) + "\n")
+        millrace("backfill", case.path, *case.target.args(), "--set", "format={key: json, value: json}")
+    check(case.dead() == ["key_schema_changed"] * 6 and not case.ids(), f"{case.ids()} {case.dead()}")
+    with open(case.path, "w", encoding="utf-8") as f:
+        f.write("".join(json.dumps({"topic": "t", "partition": 0, "offset": 9 + i, "key": k, "value": '{"a": 1}'}) + "\n" for i, k in enumerate(keys)))
+    millrace("backfill", case.path, *case.target.args(), "--set", "format={key: json, value: json}", "--set", "key.columns=id BIGINT")
+    check(case.ids() == [1, 2, 4, 5] and case.dead()[6:] == ["bad_value"], f"declared: {case.ids()} {case.dead()}")
+    case.close()
+
+
+def test_key_whose_schema_has_another_column_replaces_the_tables_key():
+    case = Case()
+    fields = [{"name": "id", "type": "long"}, {"name": "more", "type": ["null", "long"]}]
+    keys = {"1": {"schema": {"type": "record", "name": "K", "fields": fields[:1]}}, "2": {"schema": {"type": "record", "name": "K", "fields": fields}}}
+    with open(case.path, "w", encoding="utf-8") as f:
+        for offset, key in enumerate([b"\0\0\0\0\2\x02\x02\x02", b"\0\0\0\0\2\x02\x02\x04"]):
+            f.write(json.dumps({"topic": "t", "partition": 0, "offset": offset, "key_base64": base64.b64encode(key).decode(), "value": '{"a": 1}'}) + "\n")
+    with Registry(schemas=keys) as registry:
+        args = ["--set", f"registry.url={registry.url}", "--set", "format={key: avro, value: json}"]
+        millrace("backfill", case.path, *case.target.args(), *args)
+        check(case.ids() == [1, 1] and not case.dead(), f"{case.ids()} {case.dead()}")
+    case.close()
+
+
+# A serialized Protobuf schema, piece by piece.
+def varint(n):
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    return bytes(out + bytes([n]))
+
+
+def block(field, content):
+    content = content.encode() if isinstance(content, str) else content
+    return varint(field << 3 | 2) + varint(len(content)) + content
+
+
+def number(field, n):
+    return varint(field << 3) + varint(n)
+
+
+def field(name, at, kind, type_name=None):
+    return block(2, block(1, name) + number(3, at) + number(4, 1) + number(5, kind) + (block(6, type_name) if type_name else b""))
+
+
+def test_serialized_schemas_serve_where_texts_cannot_be_read_with_their_references():
+    money = block(1, "money.proto") + block(2, "c") + block(12, "proto3") + block(4, block(1, "Money") + field("units", 1, 3))
+    root = (block(1, "root.proto") + block(2, "r") + block(3, "money.proto") + block(12, "proto3") +
+            block(4, block(1, "Row") + field("id", 1, 3) + field("price", 2, 11, ".c.Money")))
+    reply = lambda schema, **more: (200, "application/json", json.dumps({"schema": schema, "schemaType": "PROTOBUF", **more}).encode())
+    references = [{"name": "money.proto", "subject": "com/money", "version": 3}]
+    case = Case()
+    value = b"\0\0\0\0\x01" + b"\0" + number(1, 7) + block(2, number(1, 1250))
+    with open(case.path, "w", encoding="utf-8") as f:
+        f.write(json.dumps({"topic": "t", "partition": 0, "offset": 1, "value_base64": base64.b64encode(value).decode()}) + "\n")
+    with Registry(faults=[None, None, "503"]) as registry:
+        registry.by_path.update({
+            "/schemas/ids/1": reply("mess Row {}", references=references),
+            "/schemas/ids/1?format=serialized": reply(base64.b64encode(root).decode(), references=references),
+            "/subjects/com%2Fmoney/versions/3?deleted=true": reply("mess Money {}"),
+            "/subjects/com%2Fmoney/versions/3?deleted=true&format=serialized": reply(base64.b64encode(money).decode())})
+        case.backfill(registry.url, "--format", "protobuf", "--set", "unwrap.flatten.struct=true")
+    rows = [{n: c.value for n, c in r.items()} for r in case.target.rows("t")]
+    check(rows == [{"id": 7, "price_units": 1250}] and not case.dead(), f"{rows} {case.dead()}")
     case.close()
 
 

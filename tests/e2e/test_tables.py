@@ -111,6 +111,22 @@ def test_primary_key_none_appends_every_event(run):
     same(run.table("t"), [{"id": "1", "v": "1"}, {"id": "1", "v": "1"}, {"id": "1", "v": "2"}])
 
 
+def test_mode_append_makes_tables_without_key_but_those_that_are_named(run):
+    rows = [create("t", {"id": 1, "v": 1}), update("t", {"id": 1, "v": 1}, {"id": 1, "v": 2}), create("k", {"id": 1, "v": 1}),
+            update("k", {"id": 1, "v": 1}, {"id": 1, "v": 2})]
+    run.load(rows, "mode=append", "tables.shop.k.primary_key=record_key")
+    same(run.table("t"), [{"id": "1", "v": "1"}, {"id": "1", "v": "2"}])
+    same(run.table("k"), [{"id": "1", "v": "2"}])
+
+
+def test_mode_upsert_refuses_rows_without_key_but_where_none_is_named(run):
+    rows = [create("t", {"id": 1, "v": 1}), create("t", {"id": 2, "v": 1}, ()), create("n", {"v": 1}, ())]
+    run.load(rows, "mode=upsert", "tables.shop.n.primary_key=none")
+    same(run.table("t"), [{"id": "1", "v": "1"}])
+    same(run.table("n"), [{"v": "1"}])
+    same([code for code, _ in run.dead()], ["no_key"])
+
+
 def test_rows_without_key_are_matched_by_their_before_image(run):
     a, b = {"v": 1, "w": "x"}, {"v": 1, "w": None}
     rows = [create("t", a, ()), create("t", a, ()), create("t", b, ()), update("t", a, {"v": 2, "w": "x"}, ()), delete("t", b, ()),
@@ -370,6 +386,27 @@ def test_two_rows_exchange_a_unique_value(run):
               update("t", {"id": 1, "u": "tmp"}, {"id": 1, "u": "b"})])
     same(run.table("t"), [{"id": "1", "u": "b"}, {"id": "2", "u": "a"}])
     same(run.dead(), [])
+
+
+def test_a_row_that_changes_a_unique_value_loses_nothing_on_the_way(run):
+    """What others keep in the row, rows that refer to the value, and a check that would not have it NULL for a moment."""
+    def table(name, columns):
+        run.target.execute(f'CREATE TABLE {qualified(run, name)} ({columns})')
+    run.load([create("warm", {"id": 1})])
+    table("h", "id bigint PRIMARY KEY, u varchar(9) NOT NULL UNIQUE, mine varchar(9) DEFAULT 'new'")
+    table("r", "id bigint PRIMARY KEY, u varchar(9) UNIQUE")
+    parent = '"r"' if run.target.name == "sqlite" else qualified(run, "r")
+    table("child", f"id bigint PRIMARY KEY, u varchar(9), FOREIGN KEY (u) REFERENCES {parent} (u) ON UPDATE CASCADE")
+    table("k", "id bigint PRIMARY KEY, u varchar(9) UNIQUE, CHECK (u IS NOT NULL)")
+    names = "hrk"
+    run.load([create(t, {"id": i, "u": u}) for t in names for i, u in enumerate("abc")])
+    run.target.execute(f"UPDATE {qualified(run, 'h')} SET mine = 'kept'")
+    run.target.execute(f"INSERT INTO {qualified(run, 'child')} VALUES (1, 'a')")
+    run.load([update(t, None, {"id": i, "u": u}) for t in names for i, u in ((0, "x"), (1, "a"), (2, "b"), (0, "c"))])
+    same(run.dead(), [])
+    for t in names:
+        same([(r["id"], r["u"], r.get("mine")) for r in run.table(t)], [(i, u, "kept" if t == "h" else None) for i, u in zip("012", "cab")])
+    same(run.table("child"), [{"id": "1", "u": "c"}])
 
 
 def test_a_row_that_the_target_refuses_is_a_dead_letter_and_the_others_go_on(run):

@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     if (status == MR_OK)
         status = mr_proto_link(p, &err);
     if (status == MR_OK)
-        status = mr_proto_message_of(p, &bytes, &msg, &err);
+        status = mr_proto_message_of(p, &bytes, false, &msg, &err);
     if (status == MR_OK) {
         struct mr_connect *cn = mr_connect_create(&cfg);
         const struct mr_connect_schema *connect = mr_proto_connect(p, msg);

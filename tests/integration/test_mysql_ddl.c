@@ -371,6 +371,76 @@ static void test_texts_and_keys_grow(void **state)
     apply(rows);
 }
 
+/* A change of type says all about a column: what it does not repeat would be gone. */
+static void test_a_change_of_type_keeps_what_the_column_is_beside_its_type(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (id int AUTO_INCREMENT PRIMARY KEY, n bigint NOT NULL DEFAULT 7 COMMENT 'it''s', v varchar(3) NOT NULL DEFAULT 'q''r' COMMENT 'c')"
+        " CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"n", MR_TYPE(MR_T_FLOAT64)}, {"v", MR_TYPE(MR_T_TEXT), false, 10});
+    assert_int_equal(bring(tbl), 3);
+    sql("INSERT INTO s.t () VALUES ()");
+    assert_string_equal(rows_text("SELECT * FROM s.t"), "1|7|q'r\n");
+    assert_string_equal(rows_text("SELECT DATA_TYPE, IS_NULLABLE, COLUMN_COMMENT, COALESCE(COLLATION_NAME, ''), EXTRA LIKE '%auto_increment%' FROM "
+                                  "information_schema.COLUMNS WHERE TABLE_SCHEMA = 's' ORDER BY ORDINAL_POSITION"),
+                        "bigint|NO|||1\ndouble|NO|it's||0\nlongtext|NO|c|utf8mb4_general_ci|0\n");
+}
+
+/* MariaDB has checks of columns, which MySQL makes checks of the table; MySQL tells a default that is an expression with escapes. */
+static void test_a_change_of_type_keeps_checks_and_expressions(void **state)
+{
+    (void)state;
+    sql(is_mariadb() ? "CREATE TABLE s.t (id bigint PRIMARY KEY, n bigint CHECK (n < 100), v varchar(4) INVISIBLE DEFAULT (CONCAT('a''c', 'b')))" :
+                       "CREATE TABLE s.t (id bigint PRIMARY KEY, n bigint CHECK (n < 100), v varchar(4) DEFAULT (CONCAT('a''c', 'b')) INVISIBLE)");
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"n", MR_TYPE(MR_T_FLOAT64)}, {"v", MR_TYPE(MR_T_TEXT), false, 10});
+    assert_int_equal(bring(tbl), 2);
+    sql("INSERT INTO s.t (id, n) VALUES (1, 1.5)");
+    assert_string_equal(rows_text("SELECT * FROM s.t"), "1|1.5\n");
+    assert_string_equal(rows_text("SELECT v FROM s.t"), "a'cb\n");
+    assert_int_not_equal(mysql_query(raw, "INSERT INTO s.t (id, n) VALUES (2, 1000)"), 0);
+}
+
+/* Its history goes through the change like the table; MariaDB alone has them. */
+static void test_a_system_versioned_table_is_altered(void **state)
+{
+    (void)state;
+    if (!is_mariadb())
+        return;
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, v bigint) WITH SYSTEM VERSIONING");
+    sql("INSERT INTO s.t VALUES (1, 1)");
+    sql("UPDATE s.t SET v = 2");
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"v", MR_TYPE(MR_T_FLOAT64)}, {"w", MR_TYPE(MR_T_TEXT)});
+    assert_int_equal(bring(tbl), 2);
+    assert_string_equal(rows_text("SELECT id, v FROM s.t FOR SYSTEM_TIME ALL ORDER BY v"), "1|1\n1|2\n");
+}
+
+/* sql_generate_invisible_primary_key: the key is none that rows of events could have. */
+static void test_a_key_that_the_server_adds_is_not_seen(void **state)
+{
+    (void)state;
+    if (is_mariadb() || mysql_query(raw, "SET SESSION sql_generate_invisible_primary_key = ON") != 0)
+        return;
+    sql("CREATE TABLE s.t (v bigint)");
+    sql("SET SESSION sql_generate_invisible_primary_key = OFF");
+    struct mr_table *tbl = TABLE("t", {"v", MR_TYPE(MR_T_INT64)});
+    assert_int_equal(bring(tbl), 0);
+}
+
+/* What the server has a rule about does not change by waiting. */
+static void test_what_partitions_forbid_is_refused(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, v bigint) PARTITION BY HASH (id) PARTITIONS 2");
+    struct mr_table *wider = TABLE("t", {"id", MR_TYPE(MR_T_FLOAT64), true}, {"v", MR_TYPE(MR_T_INT64)});
+    struct mr_table *other = TABLE("t", {"id", MR_TYPE(MR_T_INT64)}, {"v", MR_TYPE(MR_T_INT64), true});
+    struct mr_ddl_step alter = {.kind = MR_DDL_ALTER_TYPE, .tbl = wider, .column = 0, .from = MR_TYPE(MR_T_INT64)};
+    struct mr_ddl_step key = {.kind = MR_DDL_REPLACE_KEY, .tbl = other};
+    struct mr_str text;
+    struct mr_error err = {0};
+    assert_int_equal(try_ddl(&alter, &text, &err), MR_E_CONFIG);
+    assert_int_equal(try_ddl(&key, &text, &err), MR_E_CONFIG);
+}
+
 static void test_a_key_is_replaced(void **state)
 {
     (void)state;
@@ -431,6 +501,39 @@ static void test_an_index_on_a_converted_column_is_not_dropped(void **state)
     assert_non_null(strstr(err.message, "mine"));
     sql("DROP INDEX mine ON s.t");
     run_ddl(&step);
+}
+
+/* Nor is a check, which would go without a word; and what the target refuses leaves nothing behind. */
+static void test_a_conversion_that_is_refused_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    struct mr_table *tbl = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"f", MR_TYPE(MR_T_FLOAT64)}, {"j", MR_TYPE(MR_T_JSON)});
+    create(tbl);
+    sql("ALTER TABLE s.t ADD CONSTRAINT mine CHECK (f > 0)");
+    struct mr_table *text = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"f", MR_TYPE(MR_T_TEXT)}, {"j", MR_TYPE(MR_T_JSON)});
+    struct mr_ddl_step step = {.kind = MR_DDL_ALTER_TYPE, .tbl = text, .column = 1, .from = MR_TYPE(MR_T_FLOAT64)};
+    struct mr_str ran;
+    struct mr_error err = {0};
+    assert_int_equal(try_ddl(&step, &ran, &err), MR_E_CONFIG);
+    assert_non_null(strstr(err.message, "mine"));
+    sql(is_mariadb() ? "ALTER TABLE s.t DROP CONSTRAINT mine" : "ALTER TABLE s.t DROP CHECK mine");
+    sql("ALTER TABLE s.t ADD g double AS (f * 2) VIRTUAL");
+    if (try_ddl(&step, &ran, &err) != MR_OK) /* MariaDB takes it */
+        assert_string_equal(rows_text("SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 's'"), "4\n");
+    sql("ALTER TABLE s.t DROP COLUMN g");
+    run_ddl(&step);
+    assert_native("t", "f", "longtext");
+}
+
+/* Nothing has changed for those who look at the time of the last change. */
+static void test_a_conversion_is_no_change_of_the_rows(void **state)
+{
+    (void)state;
+    sql("CREATE TABLE s.t (id bigint PRIMARY KEY, f double, at datetime ON UPDATE CURRENT_TIMESTAMP)");
+    sql("INSERT INTO s.t VALUES (1, 1.5, '2001-01-01')");
+    struct mr_table *text = TABLE("t", {"id", MR_TYPE(MR_T_INT64), true}, {"f", MR_TYPE(MR_T_TEXT)});
+    assert_int_equal(bring(text), 1);
+    assert_string_equal(rows_text("SELECT * FROM s.t"), "1|1.5|2001-01-01 00:00:00\n");
 }
 
 static void test_ddl_waits_for_locks_no_longer_than_it_may(void **state)
@@ -507,9 +610,16 @@ int main(void)
         TEST(test_numbers_widen_in_place),
         TEST(test_a_double_becomes_a_decimal_when_digits_count),
         TEST(test_texts_and_keys_grow),
+        TEST(test_a_change_of_type_keeps_what_the_column_is_beside_its_type),
+        TEST(test_a_change_of_type_keeps_checks_and_expressions),
+        TEST(test_a_system_versioned_table_is_altered),
+        TEST(test_a_key_that_the_server_adds_is_not_seen),
+        TEST(test_what_partitions_forbid_is_refused),
         TEST(test_a_key_is_replaced),
         TEST(test_a_conversion_that_was_ended_is_finished),
         TEST(test_an_index_on_a_converted_column_is_not_dropped),
+        TEST(test_a_conversion_that_is_refused_leaves_nothing_behind),
+        TEST(test_a_conversion_is_no_change_of_the_rows),
         TEST(test_ddl_waits_for_locks_no_longer_than_it_may),
         TEST(test_a_transaction_is_open_after_ddl),
         TEST(test_one_instance_at_a_time_is_in_the_gate),

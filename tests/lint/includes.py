@@ -16,11 +16,11 @@ LAYERS = {
     "model": {"base", "model"},
     "config": {"base", "model", "config"},
     "schema": {"base", "model", "config", "schema", "dialect.h"},
-    "source": {"base", "model", "config", "source.h"},
+    "source": {"base", "model", "config", "source.h", "producer.h"},
     "decode": {"base", "model", "config", "decoder.h"},
     "sink": {"base", "model", "config", "schema", "sink.h", "dialect.h", "sink_queries.def"},
     "serve": {"base", "model", "config", "engine.h"},
-    "engine": {"base", "model", "config", "schema", "source.h", "decoder.h", "sink.h", "dialect.h", "engine.h"},
+    "engine": {"base", "model", "config", "schema", "source.h", "producer.h", "decoder.h", "sink.h", "dialect.h", "engine.h"},
     "cli": None,  # everything: the only place that wires parts together
 }
 
@@ -31,6 +31,7 @@ CONTRACTS = {
     "config": LAYERS["config"],
     "schema": LAYERS["schema"],
     "source.h": {"base", "model", "config"},
+    "producer.h": {"base", "config"},
     "decoder.h": {"base", "model", "config"},
     "dialect.h": {"base", "model", "config", "schema"},
     "sink.h": {"base", "model", "config", "schema", "dialect.h", "sink_queries.def"},

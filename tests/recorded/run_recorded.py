@@ -102,7 +102,11 @@ def load_file(stream, target):
         with open(path, "w", encoding="utf-8") as f:
             f.write(events(stream))
         with registry_of(stream) as registry:
-            millrace("backfill", path, *target.args(), *set_args(stream, target), *registry_args(registry))
+            # Serialized schemas of this registry lack things, and those with references are answered with 500: the texts serve all the same.
+            form = ["--set", "registry.protobuf.schema=descriptor"] if stream == "protobuf-rows" else []
+            millrace("backfill", path, *target.args(), *set_args(stream, target), *registry_args(registry), *form)
+            if form and not any("format=serialized" in r for r in registry.requests):
+                raise AssertionError("the serialized schemas have not been asked for")
 
 
 def load_kafka(stream, target):

@@ -767,6 +767,9 @@ static void test_every_named_query_is_accepted_by_the_server(void **state)
         {MR_Q_source_type_list, "ttiiii"}, {MR_Q_source_type_save, "tj"}, {MR_Q_source_ddl_get, "ttiii"}, {MR_Q_source_ddl_add, "ttiii"},
         {MR_Q_source_ddl_forget, "tni"}, {MR_Q_tracked_column_rename, "ttttt"}, {MR_Q_tracked_column_drop, "ttt"},
         {MR_Q_tracked_table_rename, "tttt"}, {MR_Q_tracked_table_drop, "tt"},
+        {MR_Q_status_number, "tii"}, {MR_Q_status_outbox_add, "tj"}, {MR_Q_status_outbox_list, "ti"}, {MR_Q_status_outbox_sent, "tj"},
+        {MR_Q_status_outbox_found, "tj"}, {MR_Q_status_outbox_count, ""}, {MR_Q_status_lease, "tti"}, {MR_Q_status_sent_from, "tti"},
+        {MR_Q_status_release, "tt"}, {MR_Q_status_planned_add, "ttt"}, {MR_Q_status_planned_list, ""}, {MR_Q_status_planned_forget, "tt"},
         {MR_Q_control_create, ""},
     };
     bool tried[MR_QUERY_COUNT] = {false};

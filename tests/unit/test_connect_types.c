@@ -301,6 +301,7 @@ static void test_placeholder_is_recognised_in_every_disguise(void **state)
 {
     (void)state;
 #define P "__debezium_unavailable_value"
+#define P_NUMBERS "[95,95,100,101,98,101,122,105,117,109,95,117,110,97,118,97,105,108,97,98,108,101,95,118,97,108,117,101]"
 #define P64 "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="
     assert_reads("\"type\":\"string\"", "\"" P "\"", "unavailable:text!");
     assert_reads("\"type\":\"string\"", "\"" P64 "\"", "unavailable:text!");
@@ -309,11 +310,16 @@ static void test_placeholder_is_recognised_in_every_disguise(void **state)
     assert_reads(DBZ("string", "data.Json"), "\"" P "\"", "unavailable:json!");
     assert_reads(DBZ("string", "data.Json"), "\"\\\"" P "\\\"\"", "unavailable:json!");
     assert_reads("\"type\":\"array\",\"items\":{\"type\":\"string\"}", "[\"" P "\"]", "unavailable:json!");
+    assert_reads("\"type\":\"array\",\"items\":{\"type\":\"bytes\"}", "[\"" P64 "\"]", "unavailable:json!");
+    assert_reads("\"type\":\"array\",\"items\":{\"type\":\"int64\"}", P_NUMBERS, "unavailable:json!");
+    assert_reads("\"type\":\"array\",\"items\":{" DBZ("string", "data.Uuid") "}", "[\"b68a35a7-17ad-35b3-af2a-ae46edb4545a\"]", "unavailable:json!");
+    assert_reads("\"type\":\"array\",\"items\":{" DBZ("int32", "time.Date") "}", P_NUMBERS, "unavailable:json!");
+    assert_reads("\"type\":\"array\",\"items\":{\"type\":\"int32\"}", "[95,95]", "J[95,95]:json!");
     assert_reads("\"type\":\"array\",\"items\":{\"type\":\"string\"}", "[\"" P "\",\"a\"]", "J[\"" P "\",\"a\"]:json!");
     assert_reads(DECIMAL("\"scale\":\"2\""), "\"" P64 "\"", "unavailable:decimal!");
     /* without a schema: the exact text, its base64, or an array of nothing else */
-    assert_decodes(h, "t", NULL, "{\"a\":\"" P "\",\"b\":\"" P64 "\",\"c\":[\"" P "\"],\"d\":\"x" P "\",\"e\":{\"f\":\"" P "\"}}",
-                   "upsert after(a=unavailable b=unavailable c=unavailable d='x" P "' e.f=unavailable)");
+    assert_decodes(h, "t", NULL, "{\"a\":\"" P "\",\"b\":\"" P64 "\",\"c\":[\"" P "\"],\"d\":\"x" P "\",\"e\":{\"f\":\"" P "\"},\"g\":" P_NUMBERS "}",
+                   "upsert after(a=unavailable b=unavailable c=unavailable d='x" P "' e.f=unavailable g=unavailable)");
 }
 
 static void test_not_null_is_kept_as_information(void **state)

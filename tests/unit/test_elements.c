@@ -56,6 +56,11 @@ static void test_unknown_arrays_are_kept_and_before_images_have_none(void **stat
                    "{\"op\":\"u\",\"before\":{\"id\":2,\"a\":[1]},\"after\":{\"id\":1,\"a\":[\"__debezium_unavailable_value\"]},"
                    "\"source\":{\"db\":\"d\",\"table\":\"t\"},\"ts_ms\":1}",
                    "upsert d.t key(id=1) after(id=1)\n keep a");
+    assert_decodes(h, "p.d.t", KEY, /* of whole numbers and of bytes */
+                   "{\"op\":\"u\",\"before\":null,\"after\":{\"id\":1,\"a\":[95,95,100,101,98,101,122,105,117,109,95,117,110,97,118,97,105,108,97,"
+                   "98,108,101,95,118,97,108,117,101],\"b\":[\"X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==\"],\"c\":[95]},"
+                   "\"source\":{\"db\":\"d\",\"table\":\"t\"},\"ts_ms\":1}",
+                   "upsert d.t key(id=1) after(id=1)\n keep a\n keep b\n length c = 1\n row c @0 (\\value=95)");
     helper_free(h);
 }
 

@@ -88,7 +88,8 @@ static void test_an_empty_object_leaves_no_trace_only_when_flattened(void **stat
 
 static void test_dots_and_backslashes_in_names_are_escaped(void **state)
 {
-    assert_fields(*state, true, "{\"a.b\":1,\"c\\\\d\":{\"e.f\":2},\"\":{\"\":3}}", "a\\.b=1\nc\\\\d.e\\.f=2\n=3\n");
+    assert_fields(*state, true, "{\"a.b\":1,\"c\\\\d\":{\"e.f\":2},\"\":{\"\":3}}", "a\\.b=1\nc\\\\d.e\\.f=2\n\\~.=3\n");
+    assert_fields(*state, true, "{\"\":{\"a\":1},\"a\":2,\"b\":{\"\":3}}", "\\~.a=1\na=2\nb.=3\n");
 }
 
 static void test_a_repeated_member_counts_once_with_its_last_value(void **state)

@@ -267,6 +267,12 @@ static void test_key_columns_share_the_index(void **state)
     struct mr_table *long_one = KEYED(KEY("a", MR_T_TEXT, .max_len = 500), KEY("b", MR_T_TEXT, .max_len = 3));
     assert_int_equal(mr_my_key_length(long_one, 0, NULL), 512);
     assert_int_equal(mr_my_key_length(long_one, 1, NULL), 255);
+    /* A value that does not fit at all does not take from the others what theirs would. */
+    struct mr_table *all_long = KEYED(KEY("a", MR_T_TEXT, .max_len = 300), KEY("b", MR_T_TEXT, .max_len = 300), KEY("c", MR_T_TEXT, .max_len = 300),
+                                      KEY("d", MR_T_TEXT, .max_len = 130));
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(mr_my_key_length(all_long, i, NULL), 192);
+    mr_table_unref(all_long);
     struct mr_table *mixed = KEYED(KEY("a", MR_T_TEXT, .max_len = 9000), KEY("b", MR_T_BYTES, .max_len = 9000), KEY("c", MR_T_JSON));
     assert_true(index_bytes(mixed, NULL) <= 3072);
     mr_table_unref(one);
@@ -579,7 +585,7 @@ static const struct {
     {"1969", MR_E_ENV, "canceled"},     {"1503", MR_E_CONFIG, "has_dependents"}, {"3837", MR_E_CONFIG, "has_dependents"},
     {"3959", MR_E_CONFIG, "has_dependents"}, {"1416", MR_E_DATA, "out_of_range"}, {"1442", MR_E_DATA, "refused"},
     {"1467", MR_E_DATA, "out_of_range"}, {"3903", MR_E_DATA, "refused"},    {"3904", MR_E_DATA, "refused"},
-    {"3906", MR_E_DATA, "refused"},     {"3907", MR_E_DATA, "too_large"},
+    {"3907", MR_E_DATA, "too_large"},
     {"2002", MR_E_ENV, "connection"},   {"2003", MR_E_ENV, "connection"},   {"2005", MR_E_ENV, "connection"},
     {"2006", MR_E_ENV, "connection"},   {"2012", MR_E_ENV, "connection"},   {"2013", MR_E_ENV, "connection"},
     {"2000", MR_E_ENV, "connection"},   {"2001", MR_E_ENV, "connection"},   {"2004", MR_E_ENV, "connection"},
@@ -627,6 +633,16 @@ static const struct {
     {"3156", MR_E_DATA, "refused"},     {"3157", MR_E_DATA, "too_large"},   {"3158", MR_E_DATA, "too_large"},
     {"3819", MR_E_DATA, "constraint"},  {"4025", MR_E_DATA, "constraint"},  {"1064", MR_E_BUG, "bug"},
     {"1210", MR_E_BUG, "bug"},          {"2030", MR_E_BUG, "bug"},          {"2031", MR_E_BUG, "bug"},
+    {"1089", MR_E_CONFIG, "has_dependents"}, {"1101", MR_E_CONFIG, "has_dependents"}, {"1170", MR_E_CONFIG, "has_dependents"},
+    {"1283", MR_E_CONFIG, "has_dependents"}, {"1491", MR_E_CONFIG, "has_dependents"}, {"1503", MR_E_CONFIG, "has_dependents"},
+    {"1654", MR_E_CONFIG, "has_dependents"}, {"1659", MR_E_CONFIG, "has_dependents"}, {"3106", MR_E_CONFIG, "has_dependents"},
+    {"3837", MR_E_CONFIG, "has_dependents"}, {"3959", MR_E_CONFIG, "has_dependents"}, {"4108", MR_E_CONFIG, "has_dependents"},
+    {"4111", MR_E_CONFIG, "has_dependents"}, {"4119", MR_E_CONFIG, "has_dependents"}, {"1267", MR_E_SCHEMA, "wrong_type"},
+    {"3854", MR_E_SCHEMA, "wrong_type"}, {"3988", MR_E_SCHEMA, "wrong_type"}, {"1411", MR_E_DATA, "out_of_range"},
+    {"1442", MR_E_DATA, "refused"},     {"3643", MR_E_DATA, "refused"},     {"3751", MR_E_DATA, "out_of_range"},
+    {"3752", MR_E_DATA, "out_of_range"}, {"3905", MR_E_DATA, "too_large"},  {"3906", MR_E_DATA, "too_large"},
+    {"3908", MR_E_DATA, "refused"},     {"4036", MR_E_DATA, "refused"},     {"4037", MR_E_DATA, "refused"},
+    {"4038", MR_E_DATA, "refused"},     {"4039", MR_E_DATA, "refused"},     {"4040", MR_E_DATA, "too_large"},
     {"9999", MR_E_ENV, "unknown"},      {"", MR_E_ENV, "unknown"},          {"x", MR_E_ENV, "unknown"},
 };
 
@@ -641,19 +657,20 @@ static void test_every_error_number_has_its_class(void **state)
     }
 }
 
-static void test_a_number_that_is_not_known_is_judged_by_its_state(void **state)
+static void test_an_unknown_number_is_the_rows_fault_if_its_state_says_so(void **state)
 {
     (void)state;
-    const char *code;
-    assert_int_equal(mr_my_classify_state("22999", &code), MR_E_DATA);
-    assert_string_equal(code, "refused");
-    assert_int_equal(mr_my_classify_state("23000", &code), MR_E_DATA);
-    assert_int_equal(mr_my_classify_state("45000", &code), MR_E_DATA);
-    assert_int_equal(mr_my_classify_state("40001", &code), MR_E_BUSY);
-    assert_int_equal(mr_my_classify_state("08S01", &code), MR_E_ENV);
-    assert_string_equal(code, "connection");
-    assert_int_equal(mr_my_classify_state("HY000", &code), MR_E_ENV);
-    assert_string_equal(code, "unknown");
+    static const struct {
+        const char *state;
+        enum mr_status status;
+        const char *code;
+    } states[] = {{"22032", MR_E_DATA, "out_of_range"}, {"23000", MR_E_DATA, "constraint"}, {"45000", MR_E_DATA, "refused"},
+                  {"HY000", MR_E_ENV, "unknown"}, {"42000", MR_E_ENV, "unknown"}, {"08S01", MR_E_ENV, "connection"}, {"40001", MR_E_BUSY, "busy"}, {"", MR_E_ENV, "unknown"}};
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+        const char *code;
+        assert_int_equal(mr_my_classify_state(states[i].state, &code), states[i].status);
+        assert_string_equal(code, states[i].code);
+    }
 }
 
 /* ---- Control queries ---- */
@@ -769,7 +786,7 @@ int main(void)
         cmocka_unit_test(test_the_cost_of_a_step_is_known),
         cmocka_unit_test(test_servers_are_told_apart),
         cmocka_unit_test(test_every_error_number_has_its_class),
-        cmocka_unit_test(test_a_number_that_is_not_known_is_judged_by_its_state),
+        cmocka_unit_test(test_an_unknown_number_is_the_rows_fault_if_its_state_says_so),
         cmocka_unit_test(test_a_query_text_is_taken_apart),
         cmocka_unit_test(test_urls_are_read),
         cmocka_unit_test(test_a_broken_url_is_not_quoted),

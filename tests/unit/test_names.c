@@ -45,6 +45,9 @@ static void test_a_path_becomes_its_segments_unescaped_and_joined(void **state)
     str_is(mr_path_column_name(MR_STR("a.b"), MR_STR(""), ar), "ab");
     str_is(mr_path_column_name(MR_OWN_PATH("_key"), MR_STR("_"), ar), "_key");
     str_is(mr_path_column_name(MR_STR(""), MR_STR("_"), ar), "");
+    str_is(mr_path_column_name(MR_STR(MR_EMPTY_NAME), MR_STR("_"), ar), "");
+    str_is(mr_path_column_name(MR_STR(MR_EMPTY_NAME ".a."), MR_STR("_"), ar), "_a_");
+    str_is(mr_path_adjusted_name(MR_STR(MR_EMPTY_NAME ".a-b"), MR_STR("_"), MR_NAMES_AVRO, ar), "_a_b");
 }
 
 static void test_a_path_grows_by_escaped_names(void **state)
@@ -57,6 +60,10 @@ static void test_a_path_grows_by_escaped_names(void **state)
     mr_path_append(&path, MR_STR(""));
     str_is(mr_buf_str(&path), "a\\.b.c\\\\.");
     str_is(mr_path_column_name(mr_buf_str(&path), MR_STR("/"), ar), "a.b/c\\/");
+    mr_buf_clear(&path);
+    mr_path_append(&path, MR_STR(""));
+    mr_path_append(&path, MR_STR("a"));
+    str_is(mr_buf_str(&path), MR_EMPTY_NAME ".a");
     mr_buf_free(&path);
 }
 

@@ -180,7 +180,14 @@ static void test_names_with_dots_are_found_where_there_is_no_such_path(void **st
     PATCHED("{\"a.b\":1}", "{\"a.b\":2}", "+a.b=2");
     PATCHED("{\"x\":{\"a.b\":{\"c\":1},\"z\":0}}", "{\"x\":{\"a.b\":{\"c\":2},\"z\":0}}", "+x.a.b.c=2");
     PATCHED("{\"a.b.c\":1,\"a.b\":{\"c\":2}}", "{\"a.b\":{\"c\":2}}", "-a.b.c");
-    PATCHED("{\"a\":{},\"a.b\":1}", "{\"a\":{\"b\":2},\"a.b\":1}", "+a.b=2");
+}
+
+static void test_a_name_with_dots_beside_such_a_path_is_refused(void **state)
+{
+    (void)state;
+    PATCHED("{\"a\":{},\"a.b\":1}", "unsupported", "+a.b=2");
+    PATCHED("{\"a\":{\"b\":0},\"a.b\":1}", "unsupported", "-a.b");
+    PATCHED("{\"a\":{\"b\":0},\"a.c\":1}", "{\"a\":{\"b\":2},\"a.c\":1}", "+a.b=2");
 }
 
 static void test_of_members_with_one_name_the_last_counts(void **state)
@@ -451,6 +458,7 @@ int main(void)
         TEST(test_arrays_are_cut_short),
         TEST(test_names_may_hold_anything),
         TEST(test_names_with_dots_are_found_where_there_is_no_such_path),
+        TEST(test_a_name_with_dots_beside_such_a_path_is_refused),
         TEST(test_of_members_with_one_name_the_last_counts),
         TEST(test_adjusted_names_are_found_and_given),
         TEST(test_an_array_without_elements_is_null_where_names_are_adjusted),

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -41,7 +42,7 @@ static enum mr_status read_bytes(struct proto *t, const void *bytes, size_t len)
     struct mr_str rest = mr_str_of(bytes, len);
     struct mr_proto_message *msg;
     mr_json_build_reset(&t->build);
-    enum mr_status status = mr_proto_message_of(t->p, &rest, &msg, &t->err);
+    enum mr_status status = mr_proto_message_of(t->p, &rest, false, &msg, &t->err);
     if (status == MR_OK)
         status = mr_proto_read(msg, rest, false, &t->build, &t->err);
     return status != MR_OK ? status : mr_json_build_finish(&t->build, t->ar, &t->doc, &t->err);
@@ -146,9 +147,58 @@ static void test_proto2_has_defaults_groups_and_presence(void **state)
                                 "optional int32 c = 3; optional group G = 4 { optional int32 x = 5; } "
                                 "required E e = 6; } enum E { ONE = 1; TWO = 2; }");
     link_now(t);
-    ASSERT_READS(t, "\x00", "{\"a\":-7,\"b\":\"qA\\u000a\",\"c\":null,\"G\":null,\"e\":null}");
+    ASSERT_READS(t, "\x00", "{\"a\":-7,\"b\":\"qA\\u000a\",\"c\":null,\"g\":null,\"e\":null}");
     ASSERT_READS(t, "\x00\x23\x28\x09\x24\x30\x02",
-                 "{\"a\":-7,\"b\":\"qA\\u000a\",\"c\":null,\"G\":{\"x\":9},\"e\":\"TWO\"}");
+                 "{\"a\":-7,\"b\":\"qA\\u000a\",\"c\":null,\"g\":{\"x\":9},\"e\":\"TWO\"}");
+    proto_free(t);
+}
+
+static void test_defaults_that_a_field_cannot_have_are_refused(void **state)
+{
+    (void)state;
+    static const char *const fields[] = {
+        "int32 a = 1 [default = 2147483648]", "uint32 a = 1 [default = -1]",
+        "int32 a = 1 [default = many]",       "bool a = 1 [default = 1]",
+        "double a = 1 [default = wide]",      "uint64 a = 1 [default = 0x1ffffffffffffffff]",
+        "int32 a = 1 [default = 08]"};
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        char text[200];
+        snprintf(text, sizeof(text), "message A { optional %s; }", fields[i]);
+        struct proto *t = with_text(text);
+        assert_int_equal(mr_proto_link(t->p, &t->err), MR_E_DATA);
+        assert_string_equal(t->err.code, MR_CODE_BAD_SCHEMA);
+        proto_free(t);
+    }
+}
+
+static void test_defaults_are_read_as_the_compiler_reads_them(void **state)
+{
+    (void)state;
+    struct proto *t = with_text(
+        "message A { optional int32 a = 1 [default = -0x10]; optional uint64 b = 2 [default = 010]; optional "
+        "bytes c = 3 [default = \"\\001\" '\\xff', deprecated = true]; optional double d = 4 [default = "
+        "-inf]; "
+        "optional sint64 e = 5 [default = -9223372036854775808]; }");
+    link_now(t);
+    ASSERT_READS(t, "\x00",
+                 "{\"a\":-16,\"b\":8,\"c\":\"Af8=\",\"d\":\"-Infinity\",\"e\":-9223372036854775808}");
+    proto_free(t);
+}
+
+static void test_editions_say_which_fields_can_be_absent(void **state)
+{
+    (void)state;
+    struct proto *t = with_text(
+        "edition = \"2023\"; option features.field_presence = IMPLICIT; message A { int32 a = 1; int32 b = 2 "
+        "[features.field_presence = EXPLICIT]; B c = 3 [features.message_encoding = DELIMITED]; } "
+        "message B { int32 x = 1 [features.field_presence = LEGACY_REQUIRED]; }");
+    link_now(t);
+    ASSERT_READS(t, "\x00\x1b\x08\x05\x1c", "{\"a\":0,\"b\":null,\"c\":{\"x\":5}}");
+    proto_free(t);
+    t = with_text(
+        "edition = \"2023\"; message A { int32 a = 1; int32 b = 2 [features.field_presence = IMPLICIT]; }");
+    link_now(t);
+    ASSERT_READS(t, "\x00", "{\"a\":null,\"b\":0}");
     proto_free(t);
 }
 
@@ -216,6 +266,9 @@ int main(void)
         cmocka_unit_test(test_fields_may_be_scattered_and_repeated),
         cmocka_unit_test(test_last_member_of_a_oneof_wins),
         cmocka_unit_test(test_proto2_has_defaults_groups_and_presence),
+        cmocka_unit_test(test_defaults_that_a_field_cannot_have_are_refused),
+        cmocka_unit_test(test_defaults_are_read_as_the_compiler_reads_them),
+        cmocka_unit_test(test_editions_say_which_fields_can_be_absent),
         cmocka_unit_test(test_map_printed_as_entries_is_a_map),
         cmocka_unit_test(test_words_of_the_language_may_be_names),
         cmocka_unit_test(test_damaged_data_is_refused_by_name),

@@ -114,6 +114,7 @@ const char *mr_status_name(enum mr_status status);
 #define MR_CODE_MAP_IN_KEY "map_in_key"         /* a map in a key: equal ones may be written differently */
 #define MR_CODE_NULL_KEY_COLUMN "null_key_column"
 #define MR_CODE_KEY_CONFLICT "key_value_conflict" /* a column differs between key and value */
+#define MR_CODE_KEY_SCHEMA "key_schema_changed" /* other key columns than before, and nobody declares them */
 #define MR_CODE_NAME_COLLISION "name_collision"
 #define MR_CODE_CONSTRAINT "constraint"         /* the target's own constraint refused the row */
 #define MR_CODE_REFUSED "refused"               /* any other data refusal of the target */

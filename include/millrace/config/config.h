@@ -47,6 +47,8 @@ enum mr_key_mode {
     MR_KEY_FIELDS,      /* a list of value fields (source paths) */
     MR_KEY_NONE,        /* none: append */
 };
+/* What becomes of rows in general: AUTO = upserts where there is a key, else they are appended. */
+enum mr_mode { MR_MODE_AUTO, MR_MODE_UPSERT, MR_MODE_APPEND };
 enum mr_zero_date { MR_ZERO_DATE_NULL, MR_ZERO_DATE_ERROR };
 enum mr_name_case { MR_CASE_PRESERVE, MR_CASE_LOWER, MR_CASE_UPPER };
 enum mr_canal_image { MR_CANAL_STANDARD, MR_CANAL_DTS_LEGACY };
@@ -94,6 +96,19 @@ struct mr_column_rule {
     enum mr_policy policy; /* types.policies */
 };
 
+/* What names the schema of messages that carry no framing; texts are "" where nothing is said. */
+struct mr_bare_config {
+    char *schema_id, *schema_guid;
+    char *message_indexes; /* of Protobuf: "1,0" */
+    char *schema_file;     /* files, with commas between them */
+};
+
+/* Bytes of an id in front of a payload. */
+enum mr_id_size { MR_ID_4 = 4, MR_ID_8 = 8 };
+
+/* In which form a Protobuf schema is asked for first. */
+enum mr_protobuf_schema { MR_PROTOBUF_TEXT, MR_PROTOBUF_DESCRIPTOR };
+
 /* The schema registry's client; the members are options of the names that Confluent's clients have. Texts are "" where nothing is said. */
 struct mr_registry_config {
     char *url; /* base URLs, with commas between them; "" = there is no registry */
@@ -103,6 +118,8 @@ struct mr_registry_config {
     uint32_t oauth_buffer_s;
     char *logical_cluster, *identity_pool; /* headers of Confluent Cloud */
     char *ca_location, *certificate_location, *key_location, *key_password;
+    char *ca_pem, *certificate_pem, *key_pem;        /* the same as texts */
+    char *keystore_location, *keystore_password;     /* PKCS#12: certificate and key in one file */
     bool verify;
     char *endpoint_algorithm; /* "https", or "none": the certificate's name does not count */
     uint32_t connect_timeout_ms, read_timeout_ms;
@@ -112,6 +129,9 @@ struct mr_registry_config {
     char *proxy;
     char *context; /* ".name", or "" */
     bool ignore_rules;
+    enum mr_protobuf_schema protobuf_schema;
+    enum mr_id_size id_size;
+    bool apicurio_headers;
     struct mr_pairs headers;
 };
 
@@ -134,6 +154,7 @@ struct mr_config {
     bool reset_position;          /* answer to a stored position that is gone */
 
     enum mr_ddl_mode ddl; /* DDL that arrives as an event */
+    enum mr_mode mode;
     char *format; /* "auto", a decoder's name, or an encoding's, which then holds for key and value */
     char *key_format, *value_format; /* "" = as `format` says */
     char *default_key_format;        /* of keys with declared columns whose format nobody names */
@@ -145,6 +166,9 @@ struct mr_config {
     char *key_window;                  /* "none", "time", "session" */
     char *null_key;                    /* "error", "skip" */
     char *key_value_conflict;          /* "error", "key", "value" */
+    struct mr_bare_config key_bare, value_bare;
+    bool
+        protobuf_plain_indexes; /* message indexes are written as plain numbers, as older clients do on request */
     struct mr_pairs topics;            /* the same for single topics: "PATTERN.member" → text */
     struct mr_registry_config registry;
 
@@ -220,6 +244,17 @@ struct mr_config {
     uint64_t batch_bytes;
     int64_t batch_interval_ms;
 
+    /* status events about our own work */
+    char *status_topic;              /* "" = none are told */
+    char *status_brokers;            /* "" in the file: those of source.kafka, which stand here then */
+    struct mr_pairs status_properties;
+    uint32_t status_partition;
+    bool status_write_operations;
+    char *status_datamart;           /* "" = the table's schema */
+    uint32_t status_max_pending;     /* 0 = no limit */
+    int64_t status_takeover_ms;
+    bool status_on_source;           /* the source's brokers: its properties hold, too */
+
     double dead_letter_max_rate; /* 0 = off */
     int64_t shutdown_timeout_ms;
 
@@ -235,6 +270,7 @@ struct mr_config {
 struct mr_table_settings {
     enum mr_key_mode key_mode;
     struct mr_strings key_fields; /* borrowed from the configuration */
+    bool needs_key;               /* mode: upsert; a row that brings no key is refused, not appended */
     enum mr_delete_mode delete_mode;
     bool tombstones_remove; /* under SOFT */
     enum mr_policy policy;

@@ -47,6 +47,9 @@ struct mr_field {
     struct mr_value value;
 };
 
+/* How a path begins whose first member has no name: "\\~" is the member "" itself, "\\~.a" the member `a` of it. */
+#define MR_EMPTY_NAME "\\~"
+
 /* A document whose own path is longer is not taken apart when documents are flattened: it is one JSON field. */
 #define MR_FLATTEN_MAX_PATH ((size_t)1024)
 
@@ -137,6 +140,7 @@ struct mr_change {
     enum mr_control control;      /* CONTROL only */
     struct mr_relation relation;
     bool has_key;                 /* the record has a key with at least one member */
+    bool is_key_observed;         /* which members the key has tells the key alone: it does not change the table's key */
     bool partial;                 /* UPSERT: columns not listed keep their value */
     bool is_new;                  /* UPSERT: the producer says that the row is new (c, r): a hint for bulk */
     bool is_tombstone;            /* DELETE: a null value, not a delete event */

@@ -17,6 +17,12 @@ struct mr_catalog_column {
     bool generated;        /* generated or identity always: cannot be written */
     bool merges_texts;     /* its collation takes texts for equal that differ */
     struct mr_str tell_apart; /* then: the clause of ALTER TABLE under which it tells them apart; empty where the table must be made anew */
+    /* MySQL and MariaDB, where a change of type says all about a column anew and what it leaves out is gone: DEFAULT, COMMENT and the like as they
+     * are now; `kept_lob` where the new type is a text or bytes without limit. Else empty. */
+    struct mr_str kept, kept_lob;
+    struct mr_str collation; /* of a text, there */
+    bool counts_up;          /* AUTO_INCREMENT: a NULL becomes the next number */
+    bool follows;            /* ON UPDATE: it changes with every other column */
 };
 
 struct mr_catalog_table {

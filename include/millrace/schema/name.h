@@ -30,6 +30,8 @@ void mr_names_release(struct mr_names *names, struct mr_str name);
 struct mr_str mr_path_column_name(struct mr_str path, struct mr_str delimiter, struct mr_arena *ar);
 /* The same with every segment adjusted as unwrap.field.name.adjustment.mode says; Millrace's own names (MR_OWN_PATH) stay as they are. */
 struct mr_str mr_path_adjusted_name(struct mr_str path, struct mr_str delimiter, enum mr_name_mode mode, struct mr_arena *ar);
+/* Is it the path of a column of Millrace's own (MR_OWN_PATH)? */
+bool mr_path_is_own(struct mr_str path);
 /* The last segments: does `path` equal `prefix` or lie below it? */
 bool mr_path_is_below(struct mr_str path, struct mr_str prefix);
 /* Append one member name to a path, escaped. */

@@ -5,10 +5,11 @@
  *   small   a prepared statement a row
  *
  * ON DUPLICATE KEY UPDATE answers to any unique index, and may then change another row. So where the target has unique indexes beside the key it
- * is never used: the deletes come first, then every row that changes such a value gives it up (set to NULL; where the index forbids that the row
- * is deleted and comes back), then an UPDATE by key, and an INSERT where there was no row. Two rows can exchange a value that way, which no
- * order of single updates allows. A complete row alone can be deleted and come back, and only where no foreign key refers to the table; elsewhere
- * rows are applied one by one in the order in which they came. */
+ * is never used: the deletes come first, then an UPDATE by key for each row, and an INSERT where there was none. A row whose value another one still has
+ * waits for that one. Rows that wait for each other give their values up (set to NULL; where the index forbids that the row is deleted and comes
+ * back) and get the new ones then. Two rows can exchange a value that way, which no order of single updates allows. A complete row alone can be
+ * deleted and come back, and only where no foreign key refers to the table and all columns are ours; elsewhere rows are applied one by one in the
+ * order in which they came. */
 #include "rows.h"
 
 struct plan {
@@ -166,15 +167,6 @@ static void divide(struct plan *pl, const uint32_t *rows, size_t count, struct g
     }
 }
 
-static enum mr_status run_upsert_group(struct plan *pl, const uint32_t *rows, size_t count)
-{
-    if (pl->run.shape->vacate == MR_MY_VACATE_NONE && !is_guarded(pl, row_of(pl, rows[0])))
-        return run_group(pl, MR_MY_UPSERT, rows, count);
-    for (size_t i = 0; i < count; i++)
-        MR_TRY(update_or_insert(pl, rows[i], MR_MY_UPDATE));
-    return MR_OK;
-}
-
 static enum mr_status run_deletes(struct plan *pl)
 {
     size_t count;
@@ -182,22 +174,92 @@ static enum mr_status run_deletes(struct plan *pl)
     return run_group(pl, MR_MY_DELETE, rows, count);
 }
 
-static enum mr_status run_upserts(struct plan *pl)
+static enum mr_status run_upsert_group(struct plan *pl, const uint32_t *rows, size_t count)
 {
-    size_t count;
-    const uint32_t *rows = rows_of_kind(pl, MR_ROW_UPSERT, &count);
+    if (!is_guarded(pl, row_of(pl, rows[0])))
+        return run_group(pl, MR_MY_UPSERT, rows, count);
+    for (size_t i = 0; i < count; i++)
+        MR_TRY(update_or_insert(pl, rows[i], MR_MY_UPDATE));
+    return MR_OK;
+}
+
+static enum mr_status run_free_upserts(struct plan *pl, const uint32_t *rows, size_t count)
+{
     struct groups *groups = mr_arena_alloc(pl->ar, sizeof(*groups));
 
     divide(pl, rows, count, groups);
-    for (size_t g = 0; pl->run.shape->vacate != MR_MY_VACATE_NONE && g < groups->count; g++)
-        MR_TRY(run_group(pl, MR_MY_VACATE, groups->rows[g], groups->sizes[g]));
-    for (size_t i = 0; pl->run.shape->vacate != MR_MY_VACATE_NONE && i < groups->rest_count; i++)
-        MR_TRY(mr_my_run_row(&pl->run, MR_MY_VACATE, groups->rest[i], NULL, pl->err));
     for (size_t g = 0; g < groups->count; g++)
         MR_TRY(run_upsert_group(pl, groups->rows[g], groups->sizes[g]));
     for (size_t i = 0; i < groups->rest_count; i++)
         MR_TRY(upsert_row(pl, groups->rest[i]));
     return MR_OK;
+}
+
+/* ---- Upserts beside other unique indexes ---- */
+
+/* Rows that found a value taken stay in the list, in reverse: where each of a thousand rows waits for the next one, they are done on the way back. A
+ * statement that fails changes nothing here. */
+static enum mr_status try_upserts(struct plan *pl, uint32_t *rows, size_t *count)
+{
+    size_t blocked = 0;
+
+    for (size_t i = 0; i < *count; i++) {
+        struct mr_error own = {.row = -1};
+        struct plan attempt = *pl;
+        attempt.err = &own;
+        enum mr_status status = update_or_insert(&attempt, rows[i], MR_MY_UPDATE);
+        if (status == MR_OK)
+            continue;
+        if (status != MR_E_DATA || strcmp(own.native, "1062") != 0) {
+            *pl->err = own;
+            return status;
+        }
+        if (blocked == 0)
+            *pl->err = own;
+        rows[blocked++] = rows[i];
+    }
+    for (size_t i = 0; i < blocked / 2; i++) {
+        uint32_t kept = rows[i];
+        rows[i] = rows[blocked - 1 - i];
+        rows[blocked - 1 - i] = kept;
+    }
+    *count = blocked;
+    return MR_OK;
+}
+
+static enum mr_status vacate(struct plan *pl, const uint32_t *rows, size_t count)
+{
+    struct groups *groups = mr_arena_alloc(pl->ar, sizeof(*groups));
+
+    divide(pl, rows, count, groups);
+    for (size_t g = 0; g < groups->count; g++)
+        MR_TRY(run_group(pl, MR_MY_VACATE, groups->rows[g], groups->sizes[g]));
+    for (size_t i = 0; i < groups->rest_count; i++)
+        MR_TRY(mr_my_run_row(&pl->run, MR_MY_VACATE, groups->rest[i], NULL, pl->err));
+    return MR_OK;
+}
+
+static enum mr_status run_guarded_upserts(struct plan *pl, uint32_t *rows, size_t count)
+{
+    MR_TRY(try_upserts(pl, rows, &count));
+    MR_TRY(try_upserts(pl, rows, &count));
+    if (count > 1) {
+        MR_TRY(vacate(pl, rows, count));
+        MR_TRY(try_upserts(pl, rows, &count));
+    }
+    if (count > 0)
+        return MR_E_DATA; /* pl->err is the first one's */
+    mr_error_clear(pl->err);
+    pl->err->row = -1;
+    return MR_OK;
+}
+
+static enum mr_status run_upserts(struct plan *pl)
+{
+    size_t count;
+    uint32_t *rows = rows_of_kind(pl, MR_ROW_UPSERT, &count);
+
+    return pl->run.shape->vacate == MR_MY_VACATE_NONE ? run_free_upserts(pl, rows, count) : run_guarded_upserts(pl, rows, count);
 }
 
 /* A row that another row of the table refers to can go only after that one has let go of it. */

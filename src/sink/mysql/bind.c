@@ -19,6 +19,14 @@ static enum mr_status refuse(const struct mr_column *col, const char *why, struc
     return status;
 }
 
+/* As the server says it of columns that do not invent a value. */
+static enum mr_status refuse_null(const struct mr_column *col, struct mr_error *err)
+{
+    enum mr_status status = mr_fail_data(err, MR_CODE_CONSTRAINT, "column \"%.*s\" cannot be null", MR_STR_FMT(col->name));
+    mr_error_field(err, col->path.ptr, col->path.len);
+    return status;
+}
+
 static enum mr_status too_long(const struct mr_column *col, struct mr_error *err)
 {
     mr_fail(err, MR_E_SCHEMA, "a value is longer than column \"%.*s\"", MR_STR_FMT(col->name));
@@ -43,30 +51,59 @@ static enum mr_status check_length(const struct mr_my_column *to, const struct m
     return MR_OK;
 }
 
-/* The server takes another spelling of a member, by case or blanks, and keeps the member's own. What it would have to read quoted is left to it. */
-static bool is_member(const struct mr_my_column *to, struct mr_str text)
+/* The next member of enum('a','it''s','x\\y') from `at` on, which stands behind a quote; false at the end. */
+static bool next_member(struct mr_str members, size_t *at, struct mr_buf *out)
 {
-    struct mr_buf quoted = MR_BUF_INIT((size_t)1 << 17);
-
-    mr_buf_append_char(&quoted, '\'');
-    mr_buf_append_str(&quoted, text);
-    mr_buf_append_char(&quoted, '\'');
-    bool is_it = quoted.overflow || mr_str_find(text, '\'') >= 0 || mr_str_find(text, '\\') >= 0;
-    for (size_t i = 0; !is_it && i + quoted.len <= to->members.len; i++)
-        is_it = memcmp(to->members.ptr + i, quoted.data, quoted.len) == 0;
-    mr_buf_free(&quoted);
-    return is_it;
+    mr_buf_clear(out);
+    while (*at < members.len && members.ptr[*at] != '\'')
+        ++*at;
+    if (*at == members.len)
+        return false;
+    for (++*at; *at < members.len; ++*at) {
+        char c = members.ptr[*at], next = *at + 1 < members.len ? members.ptr[*at + 1] : 0;
+        if (c == '\'' && next != '\'')
+            break;
+        if ((c == '\'' || c == '\\') && next != 0)
+            c = members.ptr[++*at];
+        mr_buf_append_char(out, c);
+    }
+    ++*at;
+    return true;
 }
 
+/* Is the text the member's own spelling, and does it stand at or behind `from`? *from is what follows then. */
+static bool is_member(const struct mr_my_column *to, struct mr_str text, size_t *from)
+{
+    struct mr_buf member = MR_BUF_INIT((size_t)1 << 20);
+    size_t at = *from;
+    bool found = false;
+
+    while (!found && next_member(to->members, &at, &member))
+        found = !member.overflow && mr_str_eq(mr_buf_str(&member), text);
+    if (found)
+        *from = at;
+    mr_buf_free(&member);
+    return found;
+}
+
+/* The server takes another spelling of a member, by case or blanks, a number in its place, and the members of a SET in any order and twice, and keeps
+ * what it makes of them. */
 static enum mr_status check_members(const struct mr_my_column *to, const struct mr_column *col, struct mr_str text, struct mr_error *err)
 {
     bool is_set = mr_str_starts(to->members, MR_STR("set"));
+    struct mr_str rest = text;
+    size_t from = 0;
 
-    for (struct mr_str rest = text; rest.len > 0;) {
+    while (rest.len > 0 || (!is_set && rest.ptr == text.ptr)) {
         ptrdiff_t comma = is_set ? mr_str_find(rest, ',') : -1;
         size_t len = comma >= 0 ? (size_t)comma : rest.len;
-        if (!is_member(to, mr_str_of(rest.ptr, len)))
+        size_t anywhere = 0;
+        if (!is_member(to, mr_str_of(rest.ptr, len), &anywhere))
             return refuse(col, "it is none of the column's", err);
+        if (!is_member(to, mr_str_of(rest.ptr, len), &from) || (comma >= 0 && len + 1 == rest.len))
+            return refuse(col, "a SET has its members in the column's order, and each once", err);
+        if (!is_set)
+            break;
         rest = comma >= 0 ? mr_str_of(rest.ptr + len + 1, rest.len - len - 1) : MR_STR("");
     }
     return MR_OK;
@@ -153,13 +190,24 @@ static enum mr_status bind_digits_as_double(const struct mr_column *col, struct 
     return MR_E_SCHEMA;
 }
 
-/* A float32 is kept as the double that prints the same: 0.1, not 0.10000000149011612. Read back as a float it is the same. */
+/* A float32 comes as the double of its text, or of its bits: 0.1, or 0.10000000149011612. */
+static bool is_float32(double f)
+{
+    char text[32];
+    double shortest;
+
+    return (double)(float)f == f || (mr_parse_double(mr_str_of(text, mr_float_text((float)f, text)), &shortest) && shortest == f);
+}
+
+/* It is kept as the double that prints the same: 0.1. Read back as a float it is the same. A FLOAT keeps it as it is. */
 static double float_for(const struct mr_my_column *to, const struct mr_column *col, double f)
 {
     char text[32];
     double shortest = f;
 
-    if (col->type.kind != MR_T_FLOAT32 || to->nat.base == MR_MY_FLOAT || (double)(float)f != f)
+    if (to->nat.base == MR_MY_FLOAT)
+        return (double)(float)f;
+    if (col->type.kind != MR_T_FLOAT32 || (double)(float)f != f)
         return f;
     size_t len = mr_float_text((float)f, text);
     return mr_parse_double(mr_str_of(text, len), &shortest) ? shortest : f;
@@ -172,7 +220,8 @@ static enum mr_status bind_real(const struct mr_my_column *to, const struct mr_c
 
     if (!isfinite(f))
         return refuse(col, "it is not finite", err);
-    if (to->nat.base == MR_MY_FLOAT && (double)(float)f != f)
+    bool is_exact = col->type.kind == MR_T_FLOAT32 ? is_float32(f) : (double)(float)f == f;
+    if (to->nat.base == MR_MY_FLOAT && !is_exact)
         return refuse(col, "a FLOAT would round it", err);
     out->real = float_for(to, col, f);
     if (to->store != MR_MY_STORE_DECIMAL)
@@ -266,7 +315,7 @@ enum mr_status mr_my_bind(const struct mr_my *my, const struct mr_my_column *to,
     *out = (struct mr_my_bound){.text = {"", 0}};
     if (v.tag == MR_V_NULL || v.tag == MR_V_ABSENT) {
         out->is_null = true;
-        return MR_OK;
+        return to->fills_itself ? refuse_null(col, err) : MR_OK;
     }
     if (v.tag == MR_V_UNAVAILABLE || v.tag == MR_V_INVALID)
         return wrong_tag(col, v, err);

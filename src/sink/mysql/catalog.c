@@ -54,11 +54,11 @@ enum mr_status mr_my_schema_exists(struct mr_my *my, struct mr_str schema, bool 
 
 static const char columns_mariadb[] =
     "SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COALESCE(COLUMN_DEFAULT, 'NULL') <> 'NULL' OR EXTRA LIKE '%auto_increment%', "
-    "IS_GENERATED = 'ALWAYS', COLUMN_COMMENT, DATA_TYPE, COLLATION_NAME FROM information_schema.COLUMNS WHERE ";
+    "IS_GENERATED = 'ALWAYS', COLUMN_COMMENT, DATA_TYPE, COLLATION_NAME, COLUMN_DEFAULT, EXTRA FROM information_schema.COLUMNS WHERE ";
 
 static const char columns_mysql[] =
     "SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT IS NOT NULL OR EXTRA LIKE '%auto_increment%', "
-    "GENERATION_EXPRESSION <> '', COLUMN_COMMENT, DATA_TYPE, COLLATION_NAME FROM information_schema.COLUMNS WHERE ";
+    "GENERATION_EXPRESSION <> '', COLUMN_COMMENT, DATA_TYPE, COLLATION_NAME, COLUMN_DEFAULT, EXTRA FROM information_schema.COLUMNS WHERE ";
 
 static bool is_true(struct mr_str cell)
 {
@@ -99,14 +99,16 @@ static struct mr_str told_apart(struct mr_my *my, const struct mr_catalog_column
 {
     struct mr_buf name = MR_BUF_INIT(1024);
     mr_my_quote_ident(col->name, &name);
-    struct mr_str clause = mr_arena_printf(ar, "MODIFY COLUMN %.*s %.*s CHARACTER SET utf8mb4 COLLATE %s%s", MR_STR_FMT(mr_buf_str(&name)),
-                                           MR_STR_FMT(column_type), mr_my_collation(&my->server), col->nullable ? "" : " NOT NULL");
+    struct mr_str clause = mr_arena_printf(ar, "MODIFY COLUMN %.*s %.*s CHARACTER SET utf8mb4 COLLATE %s%s%.*s", MR_STR_FMT(mr_buf_str(&name)),
+                                           MR_STR_FMT(column_type), mr_my_collation(&my->server), col->nullable ? "" : " NOT NULL",
+                                           MR_STR_FMT(col->kept));
     mr_buf_free(&name);
     return clause;
 }
 
 struct checks {
     struct mr_str *clauses;
+    struct mr_str *columns; /* whose it is; empty: the table's */
     size_t count;
 };
 
@@ -117,11 +119,14 @@ static enum mr_status read_checks(struct mr_my *my, struct mr_str schema, struct
     *out = (struct checks){0};
     if (!my->is_mariadb)
         return MR_OK;
-    MR_TRY(query_catalog(my, "SELECT CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS WHERE ", "CONSTRAINT_SCHEMA", "TABLE_NAME",
+    MR_TRY(query_catalog(my, "SELECT CHECK_CLAUSE, IF(LEVEL = 'Column', CONSTRAINT_NAME, '') FROM information_schema.CHECK_CONSTRAINTS WHERE ", "CONSTRAINT_SCHEMA", "TABLE_NAME",
                          schema, table, "", &res, err));
     out->clauses = mr_arena_alloc(ar, (mysql_num_rows(res) + 1) * sizeof(*out->clauses));
-    for (MYSQL_ROW row; (row = mysql_fetch_row(res));)
-        out->clauses[out->count++] = mr_arena_copy(ar, mr_my_cell(res, row, 0));
+    out->columns = mr_arena_alloc(ar, (mysql_num_rows(res) + 1) * sizeof(*out->columns));
+    for (MYSQL_ROW row; (row = mysql_fetch_row(res));) {
+        out->clauses[out->count] = mr_arena_copy(ar, mr_my_cell(res, row, 0));
+        out->columns[out->count++] = mr_arena_copy(ar, mr_my_cell(res, row, 1));
+    }
     return MR_OK;
 }
 
@@ -131,6 +136,73 @@ static bool has_json_check(const struct checks *checks, struct mr_str column)
         if (is_checked_json(checks->clauses[i], column))
             return true;
     return false;
+}
+
+/* MySQL tells an expression with the escapes that it had as a literal. */
+static void append_unescaped(struct mr_str text, struct mr_buf *out)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        bool is_escaped = text.ptr[i] == '\\' && i + 1 < text.len;
+        char c = text.ptr[is_escaped ? ++i : i];
+        mr_buf_append_char(out, is_escaped && c == 'n' ? '\n' : is_escaped && c == 'r' ? '\r' : c);
+    }
+}
+
+/* MySQL tells the text of a literal, MariaDB the expression. A text without limit takes expressions alone in MySQL. */
+static void append_default(const struct mr_my *my, struct mr_str value, bool is_expression, bool for_lob, struct mr_buf *out)
+{
+    bool is_bits = mr_str_starts(value, MR_STR("b'"));
+
+    mr_buf_append_z(out, " DEFAULT ");
+    if (my->is_mariadb) {
+        mr_buf_append_str(out, value);
+        return;
+    }
+    mr_buf_append_z(out, is_expression || for_lob ? "(" : "");
+    if (is_expression)
+        append_unescaped(value, out);
+    else if (is_bits)
+        mr_buf_append_str(out, value);
+    else
+        mr_my_quote_text(value, out);
+    mr_buf_append_z(out, is_expression || for_lob ? ")" : "");
+}
+
+static bool has_extra(struct mr_str extra, const char *word_z)
+{
+    struct mr_str word = mr_str_z(word_z);
+    for (size_t i = 0; i + word.len <= extra.len; i++)
+        if (mr_str_eq_nocase(mr_str_of(extra.ptr + i, word.len), word))
+            return true;
+    return false;
+}
+
+/* What MODIFY must repeat. The comment of an instant is part of its type, and JSON's check in MariaDB is the type. */
+static struct mr_str kept_clauses(const struct mr_my *my, MYSQL_RES *res, MYSQL_ROW row, const struct checks *checks, bool for_lob,
+                                  struct mr_arena *ar)
+{
+    struct mr_str name = mr_my_cell(res, row, 0), comment = mr_my_cell(res, row, 5), value = mr_my_cell(res, row, 8), extra = mr_my_cell(res, row, 9);
+    bool has_default = row[8] && !(my->is_mariadb && mr_str_eq_z(value, "NULL"));
+    struct mr_buf out = MR_BUF_INIT((size_t)1 << 20);
+
+    if (has_extra(extra, "invisible"))
+        mr_buf_append_z(&out, " INVISIBLE");
+    if (has_default)
+        append_default(my, value, has_extra(extra, "default_generated"), for_lob, &out);
+    if (comment.len > 0 && !mr_str_eq_z(comment, MR_MY_UTC_COMMENT)) {
+        mr_buf_append_z(&out, " COMMENT ");
+        mr_my_quote_text(comment, &out);
+    }
+    for (size_t i = 0; i < checks->count; i++) {
+        if (!mr_str_eq(checks->columns[i], name) || is_checked_json(checks->clauses[i], name))
+            continue;
+        mr_buf_append_z(&out, " CHECK (");
+        mr_buf_append_str(&out, checks->clauses[i]);
+        mr_buf_append_char(&out, ')');
+    }
+    struct mr_str kept = mr_arena_copy(ar, mr_buf_str(&out));
+    mr_buf_free(&out);
+    return kept;
 }
 
 static enum mr_status read_columns(struct mr_my *my, struct mr_str schema, struct mr_str table, struct mr_arena *ar,
@@ -154,6 +226,11 @@ static enum mr_status read_columns(struct mr_my *my, struct mr_str schema, struc
         col->has_default = is_true(mr_my_cell(res, row, 3));
         col->generated = is_true(mr_my_cell(res, row, 4));
         col->merges_texts = !tells_apart(mr_my_cell(res, row, 7));
+        col->collation = mr_arena_copy(ar, mr_my_cell(res, row, 7));
+        col->counts_up = has_extra(mr_my_cell(res, row, 9), "auto_increment");
+        col->follows = has_extra(mr_my_cell(res, row, 9), "on update");
+        col->kept = kept_clauses(my, res, row, &checks, false, ar);
+        col->kept_lob = kept_clauses(my, res, row, &checks, true, ar);
         if (col->merges_texts)
             col->tell_apart = told_apart(my, col, mr_my_cell(res, row, 1), ar);
     }

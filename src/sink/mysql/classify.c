@@ -1,7 +1,7 @@
-/* From an error number of the server or of its client library to what the caller must do: one visible table. A number that is not listed is
- * judged by its SQLSTATE where that has a class of its own (mr_my_classify_state), else ENV: the batch waits and is tried again, with the message
- * in the log, until the engine finds out by isolating rows whether it is one of them (apply_job.c). Trouble that we do not understand must never drain
- * good rows into the dead letters. */
+/* From an error number of the server or of its client library to what the caller must do: one visible table. Of a number that is not listed its
+ * SQLSTATE counts (mr_my_classify_state): data exceptions and violated constraints are a row's, whatever number a function in an index, a generated
+ * column or a check gives them. The rest is ENV: the batch waits and is tried again, with the message in the log, until the engine finds out by
+ * isolating rows whether it is one of them (apply_job.c). Trouble that we do not understand must never drain good rows into the dead letters. */
 #include "my.h"
 
 struct rule {
@@ -104,7 +104,10 @@ static const struct rule rules[] = {
     {1243, MR_E_SCHEMA, "no_statement"},
     {1265, MR_E_SCHEMA, "wrong_type"},
     {1347, MR_E_SCHEMA, "wrong_object"},
+    {1267, MR_E_SCHEMA, "wrong_type"}, /* the character set of a column that is compared has no such character */
     {1366, MR_E_SCHEMA, "wrong_type"},
+    {3854, MR_E_SCHEMA, "wrong_type"}, /* the column's character set has no such character */
+    {3988, MR_E_SCHEMA, "wrong_type"},
     {1406, MR_E_SCHEMA, MR_CODE_OUT_OF_RANGE}, /* longer than the column: which may grow */
     {3105, MR_E_SCHEMA, "generated"},
     {1906, MR_E_SCHEMA, "generated"},
@@ -121,7 +124,6 @@ static const struct rule rules[] = {
     {1286, MR_E_CONFIG, "no_innodb"},
     {1665, MR_E_CONFIG, "binlog_format"}, /* READ COMMITTED wants row format */
     {3750, MR_E_CONFIG, "key_required"},
-    {1503, MR_E_CONFIG, "has_dependents"}, /* a key without the columns of the partitions */
     {1553, MR_E_CONFIG, "has_dependents"}, /* of DDL: what foreign keys and generated columns forbid */
     {1828, MR_E_CONFIG, "has_dependents"},
     {1829, MR_E_CONFIG, "has_dependents"},
@@ -130,8 +132,20 @@ static const struct rule rules[] = {
     {1834, MR_E_CONFIG, "has_dependents"},
     {3108, MR_E_CONFIG, "has_dependents"},
     {3780, MR_E_CONFIG, "has_dependents"},
-    {3837, MR_E_CONFIG, "has_dependents"}, /* an index over an expression */
-    {3959, MR_E_CONFIG, "has_dependents"}, /* a CHECK */
+    {1089, MR_E_CONFIG, "has_dependents"}, /* of a prefix that the new type cannot have */
+    {1101, MR_E_CONFIG, "has_dependents"}, /* of a default value */
+    {1170, MR_E_CONFIG, "has_dependents"}, /* of an index that wants a length */
+    {1283, MR_E_CONFIG, "has_dependents"}, /* of a full-text index */
+    {1491, MR_E_CONFIG, "has_dependents"}, /* of partitions, here and in the next ones */
+    {1503, MR_E_CONFIG, "has_dependents"},
+    {1654, MR_E_CONFIG, "has_dependents"},
+    {1659, MR_E_CONFIG, "has_dependents"},
+    {3106, MR_E_CONFIG, "has_dependents"}, /* of generated columns and what is made of them */
+    {3837, MR_E_CONFIG, "has_dependents"},
+    {3959, MR_E_CONFIG, "has_dependents"}, /* of a check */
+    {4108, MR_E_CONFIG, "has_dependents"}, /* of partitions */
+    {4111, MR_E_CONFIG, "has_dependents"}, /* a key that the server has made for a table without one */
+    {4119, MR_E_CONFIG, "has_dependents"}, /* MariaDB: the history of a system-versioned table */
 
     /* this row */
     {1048, MR_E_DATA, MR_CODE_CONSTRAINT},
@@ -153,9 +167,10 @@ static const struct rule rules[] = {
     {1300, MR_E_DATA, MR_CODE_TEXT_INVALID},
     {1364, MR_E_DATA, MR_CODE_CONSTRAINT},
     {1369, MR_E_DATA, MR_CODE_CONSTRAINT},
+    {1411, MR_E_DATA, MR_CODE_OUT_OF_RANGE}, /* a function of the table's did not like the value */
     {1416, MR_E_DATA, MR_CODE_OUT_OF_RANGE},
     {1441, MR_E_DATA, MR_CODE_OUT_OF_RANGE},
-    {1442, MR_E_DATA, MR_CODE_REFUSED}, /* a trigger that writes its own table */
+    {1442, MR_E_DATA, MR_CODE_REFUSED}, /* a trigger does what it may not */
     {1451, MR_E_DATA, MR_CODE_CONSTRAINT},
     {1452, MR_E_DATA, MR_CODE_CONSTRAINT},
     {1467, MR_E_DATA, MR_CODE_OUT_OF_RANGE}, /* the column that counts by itself is at its end */
@@ -177,10 +192,20 @@ static const struct rule rules[] = {
     {3158, MR_E_DATA, MR_CODE_TOO_LARGE},
     {3903, MR_E_DATA, MR_CODE_REFUSED}, /* what an index over an expression does not take */
     {3904, MR_E_DATA, MR_CODE_REFUSED},
-    {3906, MR_E_DATA, MR_CODE_REFUSED},
     {3907, MR_E_DATA, MR_CODE_TOO_LARGE},
     {3819, MR_E_DATA, MR_CODE_CONSTRAINT},
+    {3643, MR_E_DATA, MR_CODE_REFUSED}, /* a geometry of another reference system */
+    {3751, MR_E_DATA, MR_CODE_OUT_OF_RANGE}, /* an index over an expression */
+    {3752, MR_E_DATA, MR_CODE_OUT_OF_RANGE},
+    {3905, MR_E_DATA, MR_CODE_TOO_LARGE}, /* more values in an array than an index takes */
+    {3906, MR_E_DATA, MR_CODE_TOO_LARGE},
+    {3908, MR_E_DATA, MR_CODE_REFUSED},
     {4025, MR_E_DATA, MR_CODE_CONSTRAINT},
+    {4036, MR_E_DATA, MR_CODE_REFUSED}, /* MariaDB's JSON functions, in generated columns and checks */
+    {4037, MR_E_DATA, MR_CODE_REFUSED},
+    {4038, MR_E_DATA, MR_CODE_REFUSED},
+    {4039, MR_E_DATA, MR_CODE_REFUSED},
+    {4040, MR_E_DATA, MR_CODE_TOO_LARGE},
 
     /* text that we wrote ourselves */
     {1064, MR_E_BUG, "bug"},
@@ -196,7 +221,7 @@ static const struct {
 } states[] = {
     {"08", MR_E_ENV, "connection"},
     {"21", MR_E_DATA, MR_CODE_CONSTRAINT},
-    {"22", MR_E_DATA, MR_CODE_REFUSED},
+    {"22", MR_E_DATA, MR_CODE_OUT_OF_RANGE},
     {"23", MR_E_DATA, MR_CODE_CONSTRAINT},
     {"28", MR_E_ENV, "authentication"},
     {"40", MR_E_BUSY, "busy"},

@@ -220,13 +220,15 @@ static const char *const session_settings[] = {
 };
 
 /* Wishes: where the server refuses, the work goes on. Without innodb_strict_mode a table of many columns is made with a warning, and only the row
- * that is really too long is refused. A batch takes what it takes: cancelled and tried again it would never end. When our machine dies, what it
+ * that is really too long is refused. The history of a system-versioned table goes through an ALTER like the table. A key that MySQL adds to tables
+ * without one is none of ours to see. A batch takes what it takes: cancelled and tried again it would never end. When our machine dies, what it
  * held must not stay locked for hours. An array may have to be filled with very many nulls (MR_MY_FILL). */
 static const char *const wishes_of_mariadb[] = {
     "SET SESSION innodb_strict_mode = OFF",
     "SET SESSION max_statement_time = 0",
     "SET SESSION idle_transaction_timeout = 300",
     "SET SESSION max_recursive_iterations = 4294967295",
+    "SET SESSION system_versioning_alter_history = KEEP",
     NULL,
 };
 static const char *const wishes_of_mysql[] = {
@@ -234,6 +236,7 @@ static const char *const wishes_of_mysql[] = {
     "SET SESSION max_execution_time = 0",
     "SET SESSION wait_timeout = 600",
     "SET SESSION cte_max_recursion_depth = 4294967295",
+    "SET SESSION show_gipk_in_create_table_and_information_schema = OFF",
     NULL,
 };
 

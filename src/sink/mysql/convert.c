@@ -251,6 +251,14 @@ static void render_shadow(const struct alter *a)
         json_of(&a->nat, a->col->name, mr_my_is_mariadb(a->server), out);
     else
         text_of(&a->nat, a->col->name, out);
+    for (size_t i = 0; a->now && i < a->now->column_count; i++) {
+        if (!a->now->columns[i].follows) /* ON UPDATE is for changes of the row's values, and these are none */
+            continue;
+        mr_buf_append_z(out, ", ");
+        mr_my_quote_ident(a->now->columns[i].name, out);
+        mr_buf_append_z(out, " = ");
+        mr_my_quote_ident(a->now->columns[i].name, out);
+    }
     mr_buf_append_z(out, ";\n");
     mr_my_alter_table(tbl, out);
     mr_buf_append_z(out, " DROP COLUMN ");
@@ -278,6 +286,45 @@ static void wider_decimal(const struct alter *a)
     }
 }
 
+/* What the column is beside its type. A counter counts in whole numbers alone. */
+static void kept_clauses(const struct alter *a, size_t from)
+{
+    const struct mr_catalog_column *have = find_column(a->now, a->col->name);
+    struct mr_my_native made = mr_my_native_parse(mr_str_of(a->out->data + from, a->out->len - from));
+    bool is_lob = made.base == MR_MY_TEXT || made.base == MR_MY_BLOB || made.base == MR_MY_JSON;
+
+    if (!have)
+        return;
+    if (!have->nullable && !a->col->is_key)
+        mr_buf_append_z(a->out, " NOT NULL");
+    if (have->counts_up && mr_my_is_integer(&made))
+        mr_buf_append_z(a->out, " AUTO_INCREMENT");
+    mr_buf_append_str(a->out, is_lob ? have->kept_lob : have->kept);
+}
+
+/* A text that only gets longer keeps its collation, unless that is one of another character set, which would have no place for what may come. */
+static void modified_type(const struct alter *a)
+{
+    const struct mr_catalog_column *have = find_column(a->now, a->col->name);
+    const char *collation_z = mr_my_collation(a->server);
+    struct mr_buf own = MR_BUF_INIT(256);
+
+    if (a->nat.base == MR_MY_DECIMAL && a->col->type.kind == MR_T_DECIMAL) {
+        wider_decimal(a);
+    } else if (a->step->wider && have && mr_str_starts(have->collation, MR_STR("utf8mb4_"))) {
+        mr_my_type_in_table(a->step->tbl, a->step->column, a->now, NULL, &own);
+        struct mr_str type = mr_buf_str(&own);
+        bool is_key = mr_str_ends(type, MR_STR(" NOT NULL"));
+        mr_buf_append_str(a->out, is_key ? mr_str_of(type.ptr, type.len - strlen(" NOT NULL")) : type);
+        mr_buf_append_z(a->out, " COLLATE ");
+        mr_buf_append_str(a->out, have->collation);
+        mr_buf_append_z(a->out, is_key ? " NOT NULL" : "");
+    } else {
+        mr_my_type_in_table(a->step->tbl, a->step->column, a->now, collation_z, a->out);
+    }
+    mr_buf_free(&own);
+}
+
 static void render_modify(const struct alter *a)
 {
     bool is_free = mr_my_cost(a->step, a->server) == MR_COST_CATALOG;
@@ -286,10 +333,9 @@ static void render_modify(const struct alter *a)
     mr_buf_append_z(a->out, " MODIFY COLUMN ");
     mr_my_quote_ident(a->col->name, a->out);
     mr_buf_append_char(a->out, ' ');
-    if (a->nat.base == MR_MY_DECIMAL && a->col->type.kind == MR_T_DECIMAL)
-        wider_decimal(a);
-    else
-        wanted_type(a);
+    size_t from = a->out->len;
+    modified_type(a);
+    kept_clauses(a, from);
     mr_my_algorithm(!is_free ? "COPY" : mr_my_is_mariadb(a->server) ? "INSTANT" : "INPLACE", a->out);
 }
 

@@ -38,7 +38,7 @@ void mr_my_render(const struct mr_ddl_step *step, const struct mr_catalog_table 
                   struct mr_buf *out);
 enum mr_ddl_cost mr_my_cost(const struct mr_ddl_step *step, const struct mr_server *server);
 enum mr_status mr_my_classify(const char *native_z, const char **code_z);
-/* For numbers that classify does not know. */
+/* What the SQLSTATE of an error says that no rule knows by its number: a class, or still unknown (MR_CODE_UNKNOWN) and so ENV. */
 enum mr_status mr_my_classify_state(const char *state_z, const char **code_z);
 
 /* The DECIMAL that a type becomes: never beyond 65 digits, 30 of them after the point. Digits open is the widest of all. */

@@ -8,6 +8,7 @@
 #define MAX_WORD 32
 #define MIN_KEY_LENGTH 16 /* characters or bytes: a start for columns that share a key with many others */
 #define START_CHARS 255   /* enough for most keys, and three of them fit an index */
+#define MAX_SHARES 32     /* columns of a key that MariaDB takes at most */
 #define GROW_STEP 64      /* lengths grow by multiples of it, so that not every new key alters the table */
 
 static const struct {
@@ -208,31 +209,54 @@ static uint32_t wanted_length(const struct mr_column *col)
     return wanted < most ? wanted : most;
 }
 
+/* A column of the key that shares the room. */
+struct share {
+    uint32_t column, unit, length, wanted; /* length and wanted: units */
+};
+
+/* What is left goes in equal parts to those who want more, until nobody does: a column with a value that will never fit does not take from the others
+ * what theirs would. In key order, so that everybody comes to the same lengths. */
+static void hand_out(struct share *shares, size_t count, uint32_t left)
+{
+    for (bool any = true; any;) {
+        uint32_t wanting = 0;
+        for (size_t i = 0; i < count; i++)
+            wanting += shares[i].wanted > shares[i].length && left >= shares[i].unit;
+        uint32_t part = wanting ? left / wanting : 0;
+        any = false;
+        for (size_t i = 0; i < count; i++) {
+            uint32_t most = part / shares[i].unit ? part / shares[i].unit : 1;
+            uint32_t more = shares[i].wanted > shares[i].length ? shares[i].wanted - shares[i].length : 0;
+            more = more < most ? more : most;
+            if (more == 0 || more * shares[i].unit > left)
+                continue;
+            shares[i].length += more;
+            left -= more * shares[i].unit;
+            any = true;
+        }
+    }
+}
+
 uint32_t mr_my_key_length(const struct mr_table *tbl, uint32_t column, const struct mr_catalog_table *now)
 {
-    uint32_t columns, bytes = shared_bytes(tbl, &columns), used = 0, found = 0;
+    struct share shares[MAX_SHARES];
+    uint32_t columns, bytes = shared_bytes(tbl, &columns), used = 0;
+    size_t count = 0;
 
+    if (columns > MAX_SHARES)
+        return MIN_KEY_LENGTH; /* no server makes such a key */
     for (size_t k = 0; k < tbl->key_count; k++) {
-        const struct mr_column *col = &tbl->columns[tbl->key_columns[k]];
-        if (!mr_my_is_bounded_key(col->type))
-            continue;
-        uint32_t have = length_now(now, col->name);
-        used += (have ? have : start_length(col->type, bytes, columns)) * bytes_per_unit(col->type);
-    }
-    for (size_t k = 0; k < tbl->key_count; k++) { /* in key order, so that everybody comes to the same lengths */
         const struct mr_column *col = &tbl->columns[tbl->key_columns[k]];
         if (!mr_my_is_bounded_key(col->type))
             continue;
         uint32_t unit = bytes_per_unit(col->type), have = length_now(now, col->name);
         uint32_t length = have ? have : start_length(col->type, bytes, columns);
-        uint32_t wanted = wanted_length(col), left = used < bytes ? (bytes - used) / unit : 0;
-        if (wanted > length) {
-            uint32_t more = wanted - length < left ? wanted - length : left;
-            length += more;
-            used += more * unit;
-        }
-        if (tbl->key_columns[k] == column)
-            found = length;
+        shares[count++] = (struct share){tbl->key_columns[k], unit, length, wanted_length(col)};
+        used += length * unit;
     }
-    return found;
+    hand_out(shares, count, used < bytes ? bytes - used : 0);
+    for (size_t i = 0; i < count; i++)
+        if (shares[i].column == column)
+            return shares[i].length;
+    return 0;
 }

@@ -73,6 +73,8 @@ static enum mr_status fill_column(struct mr_my_shape *shape, const struct mr_col
     out->nat = mr_my_native_parse(now->columns[found].native);
     out->members = out->nat.base == MR_MY_ENUM ? mr_arena_copy(shape->ar, now->columns[found].native) : (struct mr_str){0};
     out->not_null = !now->columns[found].nullable;
+    out->fills_itself = now->columns[found].counts_up || (out->not_null && out->nat.base == MR_MY_TIMESTAMP);
+    out->follows = now->columns[found].follows;
     out->merges = now->columns[found].tell_apart.len > 0;
     out->store = store_of(col->type, &out->nat);
     return MR_OK;
@@ -102,24 +104,26 @@ static enum mr_status fill_columns(struct mr_my_shape *shape, const struct mr_ta
 struct member {
     struct mr_str index;
     int column;       /* of ours, -1 none */
-    bool is_computed; /* an expression, or a prefix: equal values need not be equal for it, and the other way round */
+    bool is_computed; /* an expression, a generated column, a prefix: equal values need not be equal for it, and the other way round */
 };
 
-/* Members [from, end) of one index: does it stand in the way of exchanging values, and how can it be vacated? */
+/* Members [from, end) of one index: does it stand in the way of exchanging values, and how can it be vacated? An index over columns of somebody else
+ * alone has nothing to exchange, and yet ON DUPLICATE KEY UPDATE would answer to it. */
 static enum mr_my_vacate judge_index(struct mr_my_shape *shape, const struct member *members, size_t from, size_t end)
 {
     size_t key_members = 0;
-    bool is_computed = false, can_null = false;
+    bool is_computed = false, can_null = false, is_ours = false;
 
     for (size_t m = from; m < end; m++) {
         int i = members[m].column;
         is_computed = is_computed || members[m].is_computed;
+        is_ours = is_ours || i >= 0;
         if (i < 0 || members[m].is_computed)
             continue;
         if (shape->columns[i].is_key)
             key_members++;
         else
-            can_null = can_null || !shape->columns[i].not_null;
+            can_null = can_null || (!shape->columns[i].not_null && !shape->columns[i].is_referenced);
     }
     if (shape->key_count > 0 && key_members == shape->key_count)
         return MR_MY_VACATE_NONE; /* the key itself, or more than it: nothing that the key does not say already */
@@ -128,6 +132,8 @@ static enum mr_my_vacate judge_index(struct mr_my_shape *shape, const struct mem
             shape->columns[members[m].column].is_unique = true;
     if (is_computed)
         shape->vacate_compares_all = true;
+    else if (!is_ours)
+        return MR_MY_VACATE_NULL;
     return can_null && !is_computed ? MR_MY_VACATE_NULL : MR_MY_VACATE_ROW;
 }
 
@@ -145,8 +151,25 @@ static void append_same_table(struct mr_my *my, const char *schema_z, const char
     mr_my_quote_text(tbl->name, &my->sql);
 }
 
-static enum mr_status judge_indexes(struct mr_my *my, struct mr_my_shape *shape, const struct mr_table *tbl, bool is_referenced,
-                                    struct mr_error *err)
+static bool is_generated(const struct mr_catalog_table *now, struct mr_str name)
+{
+    for (size_t i = 0; i < now->column_count; i++)
+        if (mr_str_eq(now->columns[i].name, name))
+            return now->columns[i].generated;
+    return false;
+}
+
+/* Columns that hold what only this table knows: a row that is deleted and comes back has lost it. */
+static bool has_columns_of_others(const struct mr_table *tbl, const struct mr_catalog_table *now)
+{
+    for (size_t i = 0; i < now->column_count; i++)
+        if (!now->columns[i].generated && mr_table_find(tbl, now->columns[i].name) < 0)
+            return true;
+    return false;
+}
+
+static enum mr_status judge_indexes(struct mr_my *my, struct mr_my_shape *shape, const struct mr_table *tbl, const struct mr_catalog_table *now,
+                                    bool is_referenced, struct mr_error *err)
 {
     MR_MY_RESULT res = NULL;
     size_t count = 0;
@@ -162,7 +185,7 @@ static enum mr_status judge_indexes(struct mr_my *my, struct mr_my_shape *shape,
         members[count++] = (struct member){
             .index = mr_arena_copy(shape->ar, mr_my_cell(res, row, 0)),
             .column = mr_table_find(tbl, mr_my_cell(res, row, 1)),
-            .is_computed = mr_str_eq_z(mr_my_cell(res, row, 2), "1"),
+            .is_computed = mr_str_eq_z(mr_my_cell(res, row, 2), "1") || is_generated(now, mr_my_cell(res, row, 1)),
         };
     for (size_t from = 0, end; from < count; from = end) {
         end = from + 1;
@@ -172,7 +195,7 @@ static enum mr_status judge_indexes(struct mr_my *my, struct mr_my_shape *shape,
         if (vacate > shape->vacate)
             shape->vacate = vacate;
     }
-    if (shape->vacate == MR_MY_VACATE_ROW && is_referenced)
+    if (shape->vacate == MR_MY_VACATE_ROW && (is_referenced || has_columns_of_others(tbl, now)))
         shape->vacate = MR_MY_VACATE_NEVER;
     return MR_OK;
 }
@@ -196,6 +219,23 @@ static enum mr_status read_references(struct mr_my *my, struct mr_my_shape *shap
     return MR_OK;
 }
 
+/* Which columns they refer to: not the key alone, perhaps. */
+static enum mr_status read_referenced_columns(struct mr_my *my, struct mr_my_shape *shape, const struct mr_table *tbl, struct mr_error *err)
+{
+    MR_MY_RESULT res = NULL;
+
+    mr_buf_clear(&my->sql);
+    mr_buf_append_z(&my->sql, "SELECT REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE ");
+    append_same_table(my, "REFERENCED_TABLE_SCHEMA", "REFERENCED_TABLE_NAME", tbl);
+    MR_TRY(mr_my_query_built(my, "cannot read the catalog", &res, err));
+    for (MYSQL_ROW row; (row = mysql_fetch_row(res));) {
+        int i = mr_table_find(tbl, mr_my_cell(res, row, 0));
+        if (i >= 0)
+            shape->columns[i].is_referenced = true;
+    }
+    return MR_OK;
+}
+
 static enum mr_status read_shape(struct mr_my *my, struct mr_my_shape *shape, const struct mr_table *tbl, struct mr_error *err)
 {
     struct mr_catalog_table now;
@@ -207,7 +247,9 @@ static enum mr_status read_shape(struct mr_my *my, struct mr_my_shape *shape, co
     MR_TRY(fill_columns(shape, tbl, &now, err));
     if (now.has_foreign_keys)
         MR_TRY(read_references(my, shape, tbl, &is_referenced, err));
-    return tbl->key_count > 0 ? judge_indexes(my, shape, tbl, is_referenced, err) : MR_OK;
+    if (is_referenced)
+        MR_TRY(read_referenced_columns(my, shape, tbl, err));
+    return tbl->key_count > 0 ? judge_indexes(my, shape, tbl, &now, is_referenced, err) : MR_OK;
 }
 
 /* ---- Keeping ---- */

@@ -24,7 +24,10 @@ struct mr_my_column {
     enum mr_my_store store;
     bool is_key;
     bool not_null;
+    bool fills_itself;   /* a NULL would become the present time, or the next number */
+    bool follows;        /* it changes with every other column, unless an update sets it */
     bool is_unique;      /* member of another unique index */
+    bool is_referenced;  /* a foreign key refers to it: what is set to NULL here might not come back there */
     bool merges;         /* its collation takes texts that differ for equal */
 };
 
@@ -32,7 +35,7 @@ struct mr_my_column {
 enum mr_my_vacate {
     MR_MY_VACATE_NONE,  /* no other unique index */
     MR_MY_VACATE_NULL,  /* set its changed columns to NULL first: nothing else of the row is lost */
-    MR_MY_VACATE_ROW,   /* delete the changed rows first: complete rows only, and nothing may reference them */
+    MR_MY_VACATE_ROW,   /* delete the changed rows first: complete rows only, in a table of no other columns, and nothing may reference them */
     MR_MY_VACATE_NEVER, /* impossible: rows are applied one by one as they come */
 };
 

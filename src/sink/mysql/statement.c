@@ -1,7 +1,9 @@
 /* The texts of the data statements: see statement.h. */
 #include "statement.h"
 
-#define NEW_ROW "mr_new" /* alias of the proposed row, where the server has one */
+/* Alias of the proposed row, where the server has one. A table may be called so itself (test_a_table_named_like_our_alias_is_upserted). */
+#define NEW_ROW "mr_new"
+#define OTHER_NEW_ROW "mr_newer"
 
 struct builder {
     const struct mr_my_spec *spec;
@@ -77,29 +79,49 @@ static void put_insert(struct builder *b)
     }
 }
 
-/* Without anything to set the key is set to itself: the row stays as it is. */
+static bool is_called(const struct mr_my_shape *shape, const char *quoted_z)
+{
+    struct mr_str name = mr_str_z(quoted_z), target = shape->target;
+    return target.len >= name.len && mr_str_eq_nocase(mr_str_of(target.ptr + target.len - name.len, name.len), name);
+}
+
+static void put_itself(struct builder *b, size_t i)
+{
+    put(b, " = ");
+    put_target(b);
+    put(b, ".");
+    put_ident(b, i);
+}
+
+/* Without anything to set the key is set to itself: the row stays as it is. So is a column that would follow the others without being asked. */
 static void put_on_duplicate(struct builder *b)
 {
     bool has_alias = mr_my_has_row_alias(b->spec->server), is_first = true;
+    const char *alias_z = is_called(b->shape, "`" NEW_ROW "`") ? OTHER_NEW_ROW : NEW_ROW;
 
-    put(b, has_alias ? " AS " NEW_ROW " ON DUPLICATE KEY UPDATE " : " ON DUPLICATE KEY UPDATE ");
+    put(b, has_alias ? " AS " : "");
+    put(b, has_alias ? alias_z : "");
+    put(b, " ON DUPLICATE KEY UPDATE ");
     for (size_t i = 0; i < b->shape->column_count; i++) {
-        if (column(b, i)->is_key || !is_set(b, i))
+        if (column(b, i)->is_key || (!is_set(b, i) && !column(b, i)->follows))
             continue;
         put(b, is_first ? "" : ", ");
         put_ident(b, i);
-        put(b, has_alias ? " = " NEW_ROW "." : " = VALUES(");
-        put_ident(b, i);
-        put(b, has_alias ? "" : ")");
+        if (is_set(b, i)) {
+            put(b, has_alias ? " = " : " = VALUES(");
+            put(b, has_alias ? alias_z : "");
+            put(b, has_alias ? "." : "");
+            put_ident(b, i);
+            put(b, has_alias ? "" : ")");
+        } else {
+            put_itself(b, i);
+        }
         is_first = false;
     }
     if (!is_first)
         return;
     put_ident(b, b->shape->key[0]);
-    put(b, " = ");
-    put_target(b);
-    put(b, ".");
-    put_ident(b, b->shape->key[0]);
+    put_itself(b, b->shape->key[0]);
 }
 
 /* UPDATE … SET what the row sets; keys only where rows are matched by their content. Without anything to set a column is set to itself: the row
@@ -112,12 +134,16 @@ static void put_update(struct builder *b, bool keys_too)
     put_target(b);
     put(b, " SET ");
     for (size_t i = 0; i < b->shape->column_count; i++) {
-        if (!is_set(b, i) || (column(b, i)->is_key && !keys_too))
+        bool is_changed = is_set(b, i) && (!column(b, i)->is_key || keys_too);
+        if (!is_changed && !column(b, i)->follows)
             continue;
         put(b, is_first ? "" : ", ");
         put_ident(b, i);
         put(b, " = ");
-        put_param(b, i, false);
+        if (is_changed)
+            put_param(b, i, false);
+        else
+            put_ident(b, i);
         is_first = false;
     }
     if (is_first) {
@@ -322,7 +348,7 @@ static bool build_vacate(struct builder *b)
     put_target(b);
     for (size_t i = 0; by_null && i < b->shape->column_count; i++) {
         const struct mr_my_column *col = column(b, i);
-        if (!col->is_unique || col->is_key || col->not_null || !is_set(b, i))
+        if (!col->is_unique || col->is_key || col->not_null || col->is_referenced || !is_set(b, i))
             continue;
         put(b, is_first ? " SET " : ", ");
         put_ident(b, i);
@@ -331,6 +357,14 @@ static bool build_vacate(struct builder *b)
     }
     if (by_null && is_first)
         return false;
+    for (size_t i = 0; by_null && i < b->shape->column_count; i++) {
+        if (!column(b, i)->follows || column(b, i)->is_unique)
+            continue;
+        put(b, ", ");
+        put_ident(b, i);
+        put(b, " = ");
+        put_ident(b, i);
+    }
     put(b, " WHERE ");
     put_key_equal(b);
     return put_changed(b);

@@ -9,7 +9,7 @@
  * Where the target has unique indexes beside the key, two rows may exchange a value, which no order of single updates allows. So the
  * deletes come first, then every row that changes such a value gives it up (set to NULL; where the index forbids that the row is deleted and
  * comes back with the upsert), then the upserts. A complete row alone can be deleted and come back, and only where no foreign key refers to
- * the table; elsewhere rows are applied one by one in the order in which they came. */
+ * the table and all columns are ours; elsewhere rows are applied one by one in the order in which they came. */
 #include "plan.h"
 
 #include "copy.h"
@@ -247,10 +247,20 @@ static enum mr_status run_deletes(struct mr_pg_plan *pl, struct mr_error *err)
     return run_singles(pl, PASS_DELETES, err);
 }
 
+/* A row by itself has nobody to exchange values with. */
+static bool may_exchange(const struct mr_pg_plan *pl)
+{
+    size_t upserts = pl->upsert_count;
+
+    for (size_t i = 0; i < pl->single_count && upserts < 2; i++)
+        upserts += pl->batch->rows[pl->singles[i]].kind == MR_ROW_UPSERT;
+    return pl->shape->vacate != MR_PG_VACATE_NONE && upserts > 1;
+}
+
 static enum mr_status run_upserts(struct mr_pg_plan *pl, struct mr_error *err)
 {
     MR_TRY(stage_upserts(pl, err));
-    if (pl->shape->vacate != MR_PG_VACATE_NONE) {
+    if (may_exchange(pl)) {
         MR_TRY(vacate_staged(pl, err));
         MR_TRY(run_singles(pl, PASS_VACATE, err));
     }

@@ -26,19 +26,22 @@ static const char table_sql[] =
     "FROM pg_catalog.pg_class c WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p')";
 
 static const char columns_sql[] =
-    "SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull FROM pg_catalog.pg_attribute a "
+    "SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attgenerated <> '', "
+    "EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' AND f.confrelid = a.attrelid AND a.attnum = ANY (f.confkey)) "
+    "FROM pg_catalog.pg_attribute a "
     "WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
 
 static const char fingerprint_sql[] =
     "SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum) "
     "FROM pg_catalog.pg_attribute a WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped";
 
-/* One row a column of a unique index; the name is null for an expression. "NULLS NOT DISTINCT" came with version 15. */
+/* One row a column of a unique index; the name is null for an expression, and for a generated column, which is one. "NULLS NOT DISTINCT" came with
+ * version 15. */
 static const char indexes_sql[] =
     "SELECT x.indexrelid, x.indpred IS NOT NULL, coalesce((to_jsonb(x)->>'indnullsnotdistinct')::boolean, false), a.attname "
     "FROM pg_catalog.pg_index x "
     "CROSS JOIN LATERAL unnest(x.indkey::int2[]) WITH ORDINALITY AS k(attnum, place) "
-    "LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = k.attnum AND k.attnum > 0 "
+    "LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = k.attnum AND k.attnum > 0 AND a.attgenerated = '' "
     "WHERE x.indrelid = $1::oid AND x.indisunique AND x.indimmediate AND k.place <= x.indnkeyatts "
     "ORDER BY x.indexrelid, k.place";
 
@@ -94,6 +97,7 @@ static enum mr_status fill_column(struct mr_pg_shape *shape, const struct mr_col
     out->stage = mr_arena_printf(shape->ar, "c%zu", i);
     out->native = mr_arena_copy(shape->ar, cell(res, row, 1));
     out->not_null = is_true(res, row, 2);
+    out->is_referenced = is_true(res, row, 4);
     choose_wire(col, out);
     shape->any_casts = shape->any_casts || out->casts;
     return MR_OK;
@@ -104,22 +108,24 @@ static int find_column(const struct mr_table *tbl, const PGresult *res, int row)
     return PQgetisnull(res, row, 3) ? -1 : mr_table_find(tbl, cell(res, row, 3));
 }
 
-/* One index, rows [from, end): does it stand in the way of exchanging values, and how can it be vacated? */
+/* One index, rows [from, end): does it stand in the way of exchanging values, and how can it be vacated? One over columns of somebody else has no
+ * values that rows of ours exchange. */
 static enum mr_pg_vacate judge_index(struct mr_pg_shape *shape, const struct mr_table *tbl, const PGresult *res, int from,
                                      int end)
 {
     size_t key_members = 0;
-    bool is_computed = false, can_null = false;
+    bool is_computed = false, can_null = false, is_ours = false;
 
     for (int row = from; row < end; row++) {
         int i = find_column(tbl, res, row);
+        is_ours = is_ours || i >= 0;
         if (i >= 0 && shape->columns[i].is_key)
             key_members++;
         else if (i >= 0)
-            can_null = can_null || !shape->columns[i].not_null;
+            can_null = can_null || (!shape->columns[i].not_null && !shape->columns[i].is_referenced);
         is_computed = is_computed || PQgetisnull(res, row, 3);
     }
-    if (shape->key_count > 0 && key_members == shape->key_count)
+    if ((shape->key_count > 0 && key_members == shape->key_count) || (!is_ours && !is_computed))
         return MR_PG_VACATE_NONE; /* the key itself, or more than it: nothing that the key does not say already */
     for (int row = from; row < end; row++) {
         int i = find_column(tbl, res, row);
@@ -143,7 +149,7 @@ static void judge_indexes(struct mr_pg_shape *shape, const struct mr_table *tbl,
         if (vacate > shape->vacate)
             shape->vacate = vacate;
     }
-    if (shape->vacate == MR_PG_VACATE_ROW && is_referenced)
+    if (shape->vacate == MR_PG_VACATE_ROW && (is_referenced || shape->has_columns_of_others))
         shape->vacate = MR_PG_VACATE_NEVER;
 }
 
@@ -157,6 +163,10 @@ static enum mr_status read_columns(struct mr_pg *pg, struct mr_pg_shape *shape, 
     shape->column_count = tbl->column_count;
     for (size_t i = 0; i < tbl->column_count; i++)
         MR_TRY(fill_column(shape, &tbl->columns[i], i, res, err));
+
+    for (int row = 0; row < PQntuples(res); row++)
+        if (!is_true(res, row, 3) && mr_table_find(tbl, cell(res, row, 0)) < 0)
+            shape->has_columns_of_others = true;
 
     uint32_t *key = mr_arena_alloc(shape->ar, (tbl->key_count + 1) * sizeof(*key));
     for (size_t i = 0; i < tbl->key_count; i++) {

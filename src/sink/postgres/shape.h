@@ -17,13 +17,14 @@ struct mr_pg_column {
     bool is_key;
     bool not_null;
     bool is_unique;        /* member of another unique index */
+    bool is_referenced;    /* a foreign key refers to it: what is set to NULL here might not come back there */
 };
 
 /* How two rows may exchange a value of another unique index (ARCHITECTURE.md, "Several writers of one table"). */
 enum mr_pg_vacate {
     MR_PG_VACATE_NONE,  /* no other unique index */
     MR_PG_VACATE_NULL,  /* set its changed columns to NULL first: nothing else of the row is lost */
-    MR_PG_VACATE_ROW,   /* delete the changed rows first: complete rows only, and nothing may reference them */
+    MR_PG_VACATE_ROW,   /* delete the changed rows first: complete rows only, in a table of no other columns, and nothing may reference them */
     MR_PG_VACATE_NEVER, /* impossible: rows are applied one by one as they come */
 };
 
@@ -51,6 +52,7 @@ struct mr_pg_shape {
     bool any_casts;
     bool skips_same;               /* as of the table */
     enum mr_pg_vacate vacate;
+    bool has_columns_of_others;    /* which a row that is deleted and comes back would have lost */
     bool vacate_compares_all;      /* a partial or computed index: any changed column counts */
 
     bool stage_made;               /* created by this connection … */

@@ -495,7 +495,7 @@ static bool put_nulls(struct builder *b)
 
     for (size_t i = 0; i < b->shape->column_count; i++) {
         const struct mr_pg_column *col = column(b, i);
-        if (!col->is_unique || col->is_key || col->not_null || !is_set(b, i))
+        if (!col->is_unique || col->is_key || col->not_null || col->is_referenced || !is_set(b, i))
             continue;
         put(b, is_first ? " SET " : ", ");
         mr_buf_append_str(b->out, col->ident);

@@ -12,9 +12,18 @@ import time
 import urllib.parse
 
 
-def schema_body(entry):
+# How a registry may give Protobuf schemas: as text; as text, and serialized on request; in a text that nobody can read, and serialized; or as the
+# descriptor in base64 alone.
+FORMS = ["text", "both", "garbled", "base64"]
+
+
+def schema_body(entry, form="text"):
     schema_type = entry.get("schemaType", "AVRO")
     schema = entry["schema"] if schema_type == "PROTOBUF" or entry.get("is_text") else json.dumps(entry["schema"])
+    if schema_type == "PROTOBUF" and form == "garbled":
+        schema = schema.replace("message", "massage")
+    if schema_type == "PROTOBUF" and form == "base64":
+        schema = entry["descriptor_b64"]
     body = {"schema": schema}
     if schema_type != "AVRO":
         body["schemaType"] = schema_type
@@ -26,7 +35,7 @@ def schema_body(entry):
 class Registry:
     """recorded: the content of a registry.json; schemas: id (text) → schema as in the case files; script: expected requests."""
 
-    def __init__(self, recorded=None, schemas=None, script=None, faults=(), port=0, user=None, tls=None, tokens=None):
+    def __init__(self, recorded=None, schemas=None, script=None, faults=(), port=0, user=None, tls=None, tokens=None, form="text"):
         self.by_path = {}
         self.script = list(script) if script is not None else None
         self.requests, self.problems, self.faults = [], [], list(faults)
@@ -37,8 +46,11 @@ class Registry:
             if r["method"] == "GET" and "accept" not in r:
                 self.by_path.setdefault(r["path"], (r["status"], r["content_type"], r["body"].encode()))
         for schema_id, entry in (schemas or {}).items():
-            body = json.dumps(schema_body(entry)).encode()
+            body = json.dumps(schema_body(entry, form)).encode()
             self.by_path[f"/schemas/ids/{schema_id}"] = (200, "application/json", body)
+            if "descriptor_b64" in entry and form in ("both", "garbled"):
+                serialized = json.dumps({"schema": entry["descriptor_b64"], "schemaType": "PROTOBUF"}).encode()
+                self.by_path[f"/schemas/ids/{schema_id}?format=serialized"] = (200, "application/json", serialized)
             if entry.get("guid"):
                 self.by_path[f"/schemas/guids/{entry['guid']}"] = (200, "application/json", body)
         registry = self

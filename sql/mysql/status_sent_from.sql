@@ -1,0 +1,4 @@
+-- ?1 topic, ?2 owner, ?3 offset: whatever waits is not in the topic before it. Result: a row, if we are the one who sends.
+UPDATE {status_sender} SET sent_from = ?3 WHERE topic = ?1 AND owner = ?2;
+
+SELECT 1 FROM {status_sender} WHERE topic = ?1 AND owner = ?2 FOR UPDATE

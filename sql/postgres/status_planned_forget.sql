@@ -1,0 +1,2 @@
+-- $1 schema, $2 table.
+DELETE FROM {status_planned} WHERE target_schema = $1::text AND target_table = $2::text

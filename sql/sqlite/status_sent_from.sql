@@ -1,0 +1,2 @@
+-- ?1 topic, ?2 owner, ?3 offset: whatever waits is not in the topic before it. Result: a row, if we are the one who sends.
+UPDATE {status_sender} SET sent_from = ?3 WHERE topic = ?1 AND owner = ?2 RETURNING 1

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""How a message says which schema it was written with: every framing with every kind of schema, through the program. What Confluent's serializers
+write by themselves (an id, a GUID, headers), what Apicurio's do, and messages without framing whose schema is configured: by id, by GUID, in a file."""
+import base64
+import json
+import os
+import uuid
+
+from e2e import Sqlite, check, main, millrace
+from registry_server import Registry
+
+GUID = "89791762-2336-4186-9674-299b90a802e2"
+ID, LONG = b"\0\0\0\0\x05", b"\0" + (2**40 + 5).to_bytes(8, "big")
+BY_GUID = b"\x01" + uuid.UUID(GUID).bytes
+AVRO = {"type": "record", "name": "Row", "fields": [{"name": "id", "type": "long"}]}
+JSON = {"type": "object", "properties": {"id": {"type": "integer", "connect.type": "int64"}}}
+PROTO = 'syntax = "proto3"; message First { string other = 1; } message Outer { message In { int64 id = 1; } }'
+# schema, payload, message indexes of a row with id 7
+KINDS = {"avro": (AVRO, b"\x0e", b""), "json_sr": (JSON, b'{"id": 7}', b""), "protobuf": (PROTO, b"\x08\x07", b"\x04\x02\x00")}
+TYPES = {"avro": "AVRO", "json_sr": "JSON", "protobuf": "PROTOBUF"}
+
+
+class Case:
+    def __init__(self):
+        self.target = Sqlite()
+        self.loads = 0
+
+    def write(self, name, text):
+        path = os.path.join(self.target.dir, name)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
+    def load(self, value, *args, headers=(), key=None, check=True):
+        """One record into an empty table; the rows afterwards."""
+        self.loads += 1
+        record = {"topic": f"t{self.loads}", "partition": 0, "offset": 1, "value_base64": base64.b64encode(value).decode(),
+                  "headers_base64": [[k, base64.b64encode(v).decode()] for k, v in headers]}
+        if key is not None:
+            record["key_base64"] = base64.b64encode(key).decode()
+        path = self.write(f"in{self.loads}.jsonl", json.dumps(record) + "\n")
+        done = millrace("backfill", path, *self.target.args(), "--set", "registry.missing.id.wait.ms=0", "--set", "target.connect_timeout=1s", *args,
+                        check=check)
+        if not check:
+            return done
+        table = f"t{self.loads}"
+        return [{n: c.value for n, c in r.items()} for r in self.target.rows(table)] if table in self.target.tables() else []
+
+    def dead(self):
+        return [r[1] for r in self.target.control("dead_letter", "id, code")]
+
+    def close(self):
+        self.target.close()
+
+
+def registry_of(kind, **more):
+    return Registry(schemas={str(i): {"schemaType": TYPES[kind], "schema": KINDS[kind][0], "guid": GUID} for i in (5, 2**40 + 5)}, **more)
+
+
+def test_every_framing_of_confluent_goes_with_every_kind_of_schema():
+    case = Case()
+    for kind, (_, payload, indexes) in KINDS.items():
+        with registry_of(kind) as registry:
+            args = ["--format", kind, "--set", f"registry.url={registry.url}"]
+            for prefix in (ID, BY_GUID):
+                rows = case.load(prefix + indexes + payload, *args)
+                check(rows == [{"id": 7}], f"{kind}, {prefix}: {rows} {case.dead()}")
+                rows = case.load(payload, *args, headers=[("__value_schema_id", b"\xff"), ("__value_schema_id", prefix + indexes)])
+                check(rows == [{"id": 7}], f"{kind}, header {prefix}: {rows} {case.dead()}")
+                rows = case.load(prefix + indexes + payload, "--set", f"registry.url={registry.url}")
+                check(rows == [{"id": 7}], f"auto, {kind}, {prefix}: {rows} {case.dead()}")
+    check(not case.dead(), f"{case.dead()}")
+    case.close()
+
+
+def test_keys_are_framed_as_values_are():
+    case = Case()
+    for kind, (_, payload, indexes) in KINDS.items():
+        with registry_of(kind) as registry:
+            args = ["--set", f"format={{key: {kind}, value: json}}", "--set", f"registry.url={registry.url}"]
+            rows = case.load(b'{"a": 1}', *args, key=payload, headers=[("__key_schema_id", BY_GUID + indexes)])
+            check(rows == [{"id": 7, "a": 1}], f"{kind}: {rows} {case.dead()}")
+    case.close()
+
+
+def test_damaged_framings_are_told_by_name():
+    case = Case()
+    with registry_of("protobuf") as registry:
+        args = ["--format", "protobuf", "--set", f"registry.url={registry.url}"]
+        for value, headers in ((ID[:4], []), (BY_GUID[:9], []), (b"", [("__value_schema_id", ID)]), (ID, []), (ID + b"\x04\x02", []),
+                               (b"\x08\x07", [("__value_schema_id", ID[:3])])):
+            case.load(value, *args, headers=headers)
+        check(case.dead() == ["truncated"] * 6, f"{case.dead()}")
+        for indexes in (b"\x03\x02", b"\x02\x0a", b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\x04\x02\x01"):
+            case.load(ID + indexes + b"\x08\x07", *args)
+        check(case.dead()[6:] == ["corrupt"] * 4, f"{case.dead()}")
+        case.load(b"\x02\0\0\0\x05\x0e", *args)
+        check(case.dead()[10:] == ["bad_magic"], f"{case.dead()}")
+    case.close()
+
+
+def test_messages_without_framing_have_a_schema_by_configuration():
+    case = Case()
+    for kind, (_, payload, _) in KINDS.items():
+        more = ["--set", "value.use.message.indexes=1,0"] if kind == "protobuf" else []
+        with registry_of(kind) as registry:
+            args = ["--format", kind, "--set", f"registry.url={registry.url}", *more]
+            for named in ("value.use.schema.id=5", f"value.use.schema.guid={GUID}"):
+                rows = case.load(payload, *args, "--set", named)
+                check(rows == [{"id": 7}], f"{kind}, {named}: {rows} {case.dead()}")
+    with registry_of("protobuf") as registry:  # the first message where no indexes are said
+        rows = case.load(b"\x0a\x01x", "--format", "protobuf", "--set", f"registry.url={registry.url}", "--set", "value.use.schema.id=5")
+        check(rows == [{"other": "x"}], f"{rows} {case.dead()}")
+    case.close()
+
+
+def test_schemas_in_files_need_no_registry():
+    case = Case()
+    avro = case.write("row.avsc", json.dumps(AVRO))
+    rows = case.load(b"\x0e", "--set", "format.value=avro", "--set", f"value.schema.file={avro}")
+    check(rows == [{"id": 7}], f"{rows} {case.dead()}")
+    money = case.write("money.proto", 'syntax = "proto3"; package m; message Money { int64 units = 1; }')
+    row = case.write("row.proto", 'syntax = "proto3"; import "money.proto"; message Row { int64 id = 1; m.Money price = 2; }')
+    rows = case.load(b"\x08\x07\x12\x02\x08\x05", "--set", "format.value=protobuf", "--set", f"value.schema.file={money}, {row}")
+    check(rows == [{"id": 7, "price_units": 5}], f"{rows} {case.dead()}")
+    part = case.write("part.json", json.dumps({"type": "string"}))
+    whole = case.write("whole.json", json.dumps({"type": "object", "properties": {"id": {"type": "integer"}, "p": {"$ref": "part.json"}}}))
+    rows = case.load(b'{"id": 7, "p": "x"}', "--set", "format.value=json_sr", "--set", f"value.schema.file={part},{whole}")
+    check(rows == [{"id": 7, "p": "x"}], f"{rows} {case.dead()}")
+    config = case.write("m.yaml", f"topics: {{\"t*\": {{key: avro, key_schema_file: {avro}, value: json}}}}\n")
+    rows = case.load(b'{"a": 1}', "-c", config, key=b"\x0e")
+    check(rows == [{"id": 7, "a": 1}] and not case.dead(), f"{rows} {case.dead()}")
+    case.close()
+
+
+def test_framings_that_cannot_be_are_refused_at_the_start():
+    case = Case()
+    bad = case.write("bad.avsc", "{")
+    url = ["--set", "registry.url=http://127.0.0.1:1"]
+    for args, part in ((["--set", "format.value=avro", "--set", "value.schema.file=/nowhere.avsc"], "cannot open the schema"),
+                       (["--set", "format.value=avro", "--set", f"value.schema.file={bad}"], "bad.avsc"),
+                       (["--set", "format.value=avro"], "value.schema.file"),
+                       (["--format", "avro", "--set", f"value.schema.file={bad}"], "key.schema.file"),
+                       (["--format", "json", "--set", "value.use.schema.id=5"], "must be avro"),
+                       (["--format", "avro", "--set", "value.use.schema.id=five", *url], "no schema's id"),
+                       (["--format", "avro", "--set", "value.use.schema.guid=5", *url], "no GUID"),
+                       (["--format", "avro", "--set", "value.use.schema.id=5", "--set", f"value.use.schema.guid={GUID}", *url], "leave all but one"),
+                       (["--format", "avro", "--set", "value.use.schema.id=5", "--set", "value.use.message.indexes=0", *url], "protobuf"),
+                       (["--format", "protobuf", "--set", "value.use.schema.id=5", "--set", "value.use.message.indexes=0,,1", *url], "list of indexes"),
+                       (["--format", "avro", "--set", "registry.schema.id.size=5", *url], "registry.schema.id.size")):
+        done = case.load(b"\x0e", *args, check=False)
+        check(done.returncode == 3 and part in done.stderr and not case.target.tables(), f"{args}: {done.returncode} {done.stderr[-400:]}")
+    case.close()
+
+
+def test_message_indexes_of_older_clients_are_read_on_request():
+    case = Case()
+    with registry_of("protobuf") as registry:
+        args = ["--format", "protobuf", "--set", f"registry.url={registry.url}", "--set", "protobuf.use.deprecated.format=true"]
+        rows = case.load(ID + b"\x02\x01\x00\x08\x07", *args) + case.load(ID + b"\x00\x0a\x01x", *args)
+        check(rows == [{"id": 7}, {"other": "x"}], f"{rows} {case.dead()}")
+    case.close()
+
+
+def test_ids_of_eight_bytes_are_read_on_request():
+    case = Case()
+    with registry_of("avro") as registry:
+        for format_name in ("avro", "auto"):
+            rows = case.load(LONG + b"\x0e", "--format", format_name, "--set", f"registry.url={registry.url}", "--set", "registry.schema.id.size=8")
+            check(rows == [{"id": 7}], f"{format_name}: {rows} {case.dead()}")
+    case.close()
+
+
+def test_headers_of_apicurio_lead_to_its_own_interface():
+    case = Case()
+    for kind, (schema, payload, indexes) in KINDS.items():
+        with Registry() as registry:
+            text = (schema if kind == "protobuf" else json.dumps(schema)).encode()
+            for name in ("contentId", "globalId"):
+                registry.by_path[f"/apis/registry/v3/ids/{name}s/{2**40 + 5}"] = (200, "application/octet-stream", text)
+                args = ["--format", kind, "--set", f"registry.url={registry.url}/apis/ccompat/v7", "--set", "registry.apicurio.headers=true"]
+                rows = case.load(indexes + payload, *args, headers=[(f"apicurio.value.{name}", LONG[1:])])
+                check(rows == [{"id": 7}], f"{kind}, {name}: {rows} {case.dead()}")
+    with Registry() as registry:
+        registry.by_path["/apis/registry/v3/ids/contentIds/9"] = (404, "application/json", b'{"status": 404, "name": "ContentNotFoundException"}')
+        args = ["--format", "avro", "--set", f"registry.url={registry.url}/apis/ccompat/v7", "--set", "registry.apicurio.headers=true"]
+        for header in ((9).to_bytes(8, "big"), b"\0\0\0\x09"):
+            case.load(b"\x0e", *args, headers=[("apicurio.value.contentId", header)])
+    check(case.dead() == ["unknown_schema_id", "truncated"], f"{case.dead()}")
+    case.close()
+
+
+def test_records_of_dts_are_not_taken_for_framed_ones():
+    """Their first byte is 00, too (a version), and the next four would be an id."""
+    case = Case()
+    corpus = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz", "corpus", "dts")
+    with registry_of("avro") as registry:
+        for name in ("insert0", "update0", "full_load_init0"):
+            with open(os.path.join(corpus, name), "rb") as f:
+                value = f.read()[1:]  # the first byte is the fuzzer's
+            check(value[0] == 0, "the record does not look framed")
+            case.load(value, "--set", f"registry.url={registry.url}")
+        check(not registry.requests and not case.dead() and "t1" in case.target.tables(), f"{registry.requests} {case.dead()} {case.target.tables()}")
+        rows = case.load(ID + b"\x0e", "--set", f"registry.url={registry.url}")
+        check(rows == [{"id": 7}] and len(registry.requests) == 1, f"{rows} {registry.requests}")
+    case.close()
+
+
+if __name__ == "__main__":
+    main()
