@@ -198,6 +198,9 @@ static void test_tls_is_used_and_checked_as_asked(void **state)
     struct mr_error err = {0};
     /* Another authority has not signed it. */
     assert_int_equal(try_connect(url_with("millrace:millrace", "ssl-mode=VERIFY_CA&ssl-ca=/etc/ssl/certs/ca-certificates.crt"), &err), MR_E_ENV);
+    /* Who names an authority wants it asked. */
+    OK(try_connect(url_with("millrace:millrace", text_of("ssl-ca=%s", ca)), e));
+    assert_int_equal(try_connect(url_with("millrace:millrace", "ssl-ca=/etc/ssl/certs/ca-certificates.crt"), &err), MR_E_ENV);
 }
 
 static void test_the_socket_is_a_way_in(void **state)

@@ -578,6 +578,14 @@ static const struct {
     enum mr_status status;
     const char *code;
 } classes[] = {
+    {"1036", MR_E_ENV, "read_only"},    {"1047", MR_E_ENV, "not_ready"},    {"1135", MR_E_ENV, "out_of_memory"},
+    {"1180", MR_E_ENV, "server_io"},    {"1194", MR_E_ENV, "table_broken"}, {"1195", MR_E_ENV, "table_broken"},
+    {"1370", MR_E_ENV, "no_rights"},    {"1449", MR_E_ENV, "no_definer"},   {"1792", MR_E_ENV, "read_only"},
+    {"1812", MR_E_ENV, "table_broken"}, {"1814", MR_E_ENV, "table_broken"}, {"1932", MR_E_ENV, "table_broken"},
+    {"1969", MR_E_ENV, "canceled"},     {"1503", MR_E_CONFIG, "has_dependents"}, {"3837", MR_E_CONFIG, "has_dependents"},
+    {"3959", MR_E_CONFIG, "has_dependents"}, {"1416", MR_E_DATA, "out_of_range"}, {"1442", MR_E_DATA, "refused"},
+    {"1467", MR_E_DATA, "out_of_range"}, {"3903", MR_E_DATA, "refused"},    {"3904", MR_E_DATA, "refused"},
+    {"3907", MR_E_DATA, "too_large"},
     {"2002", MR_E_ENV, "connection"},   {"2003", MR_E_ENV, "connection"},   {"2005", MR_E_ENV, "connection"},
     {"2006", MR_E_ENV, "connection"},   {"2012", MR_E_ENV, "connection"},   {"2013", MR_E_ENV, "connection"},
     {"2000", MR_E_ENV, "connection"},   {"2001", MR_E_ENV, "connection"},   {"2004", MR_E_ENV, "connection"},
@@ -657,7 +665,7 @@ static void test_an_unknown_number_is_the_rows_fault_if_its_state_says_so(void *
         enum mr_status status;
         const char *code;
     } states[] = {{"22032", MR_E_DATA, "out_of_range"}, {"23000", MR_E_DATA, "constraint"}, {"45000", MR_E_DATA, "refused"},
-                  {"HY000", MR_E_ENV, "unknown"}, {"42000", MR_E_ENV, "unknown"}, {"08S01", MR_E_ENV, "unknown"}, {"", MR_E_ENV, "unknown"}};
+                  {"HY000", MR_E_ENV, "unknown"}, {"42000", MR_E_ENV, "unknown"}, {"08S01", MR_E_ENV, "connection"}, {"40001", MR_E_BUSY, "busy"}, {"", MR_E_ENV, "unknown"}};
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
         const char *code;
         assert_int_equal(mr_my_classify_state(states[i].state, &code), states[i].status);
@@ -702,12 +710,13 @@ static void test_urls_are_read(void **state)
     static const char *const good[] = {
         "mysql://u:p@h:3306/db", "mariadb://u@h/db", "mysql://h/db", "mysql://u:p%40%2F@h/d%20b?ssl-mode=required",
         "mysql://u:p@/db?socket=/run/mysqld/mysqld.sock", "mysql://u:p@localhost/db?socket=%2Ftmp%2Fs", "mysql://u:p@[::1]:3307/db",
-        "mysql://u:a@b@h/db", "mysql://u:p@h/db?ssl-mode=VERIFY_CA&ssl-ca=/ca.pem&ssl-cert=/c.pem&ssl-key=/k.pem",
+        "mysql://u:a@b@h/db", "mysql://u:p@h/db?ssl-mode=VERIFY_CA&ssl-ca=/dev/null&ssl-cert=/dev/null&ssl-key=/dev/null",
     };
     static const char *const bad[] = {
         "mysql://u:p@h:3306/", "mysql://u:p@h", "mysql://", "mysql://u:p@h:0/db", "mysql://u:p@h:x/db", "mysql://u:p@h/db?port=1",
         "mysql://u:p%4@h/db", "mysql://u:p%zz@h/db", "mysql://u:p%00@h/db", "mysql://u:p@h/db?ssl-mode=maybe", "mysql://u:p@h/db?socket",
         "mysql://u:p@h/db?ssl-mode=VERIFY_CA", "mysql://u:p@h/db?socket=/s", "mysql://u:p@[::1/db",
+        "mysql://u:p@h/db?ssl-cert=/nowhere/c.pem", "mysql://u:p@h/db?ssl-ca=/nowhere/ca.pem",
     };
     struct mr_error err;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -718,6 +727,7 @@ static void test_urls_are_read(void **state)
         if (check(bad[i], &err) != MR_E_CONFIG)
             fail_msg("%s was taken", bad[i]);
     }
+    assert_non_null(strstr(err.message, "/nowhere/ca.pem"));
 }
 
 static void test_a_broken_url_is_not_quoted(void **state)

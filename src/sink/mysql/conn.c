@@ -43,6 +43,8 @@ static const char *own_hint(unsigned number)
     case 1290:
     case 1836:
         return "the server is read-only (a replica?): point target.url to the primary";
+    case 1449:
+        return "a trigger or view of the target belongs to a user that is gone: make it anew, or the user";
     case 1205:
         return "another session holds a lock; for changes of tables target.lock_timeout says how long to wait for it";
     case 1118:
@@ -65,7 +67,7 @@ static enum mr_status fill_error(const struct mr_my *my, unsigned number, const 
     enum mr_status status = mr_my_classify(native, &code);
     if (number == LOCK_TIMEOUT && my->lock_wait_ms > 0)
         status = MR_E_ENV; /* it has waited as long as it may: the caller has other things to do */
-    if (strcmp(code, MR_MY_UNKNOWN) == 0)
+    if (strcmp(code, MR_CODE_UNKNOWN) == 0)
         status = mr_my_classify_state(state, &code);
     mr_fail(err, status, "%s: %s", what, said);
     if (!err)
