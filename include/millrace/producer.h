@@ -29,9 +29,13 @@ struct mr_producer_ops {
     /* The keys of all messages from an offset on, to the end as it is now. Also of those that are no work of ours. */
     enum mr_status (*look)(struct mr_producer *producer, int64_t from, int timeout_ms, mr_producer_fn fn,
                            void *ctx, struct mr_error *err);
-    /* Put them there, in order, and wait until all brokers in sync have them; at most half of status.takeover. *next: the offset behind them. */
+    /* Put them on their way, in order. Does not wait. */
     enum mr_status (*send)(struct mr_producer *producer, const struct mr_producer_message *messages,
-                           size_t count, int64_t *next, struct mr_error *err);
+                           size_t count, struct mr_error *err);
+    /* Have all brokers in sync what was sent? *next: the offset behind it. BUSY after timeout_ms, err tells why: ask again. The messages stay on their
+     * way, and arrive once however often they are sent over; only a producer that is closed leaves open what becomes of them. */
+    enum mr_status (*await)(struct mr_producer *producer, int timeout_ms, int64_t *next,
+                            struct mr_error *err);
     void (*close)(struct mr_producer *producer); /* forgets what has not been sent. NULL is fine */
     /* For `check`: is the topic there, and the partition? */
     void (*check)(const struct mr_config *cfg, int timeout_ms, mr_finding_fn fn, void *ctx);

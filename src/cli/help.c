@@ -93,7 +93,7 @@ static void append_overview(struct mr_buf *out)
 {
     mr_buf_append_z(
         out,
-        "millrace loads change events from Kafka or files into PostgreSQL or SQLite, each exactly once.\n"
+        "millrace loads change events from Kafka or files into PostgreSQL, MySQL, MariaDB or SQLite, each exactly once.\n"
         "\n"
         "Usage: millrace COMMAND [FLAGS] [FILE…|-]\n"
         "\n"

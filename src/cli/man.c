@@ -107,7 +107,7 @@ static void append_program_page(struct mr_buf *out)
     append_head("millrace", "load change events into a database, exactly once", out);
     mr_buf_append_z(out, ".SH SYNOPSIS\n.B millrace\n.I COMMAND\n[flags] [files]\n.SH DESCRIPTION\n");
     append_paragraphs("Reads change events (of Debezium, or plain rows) from Kafka or from files of "
-                      "JSON lines, and keeps tables in PostgreSQL or SQLite up to date with them. "
+                      "JSON lines, and keeps tables in PostgreSQL, MySQL, MariaDB or SQLite up to date with them. "
                       "Tables are created and widened as the events ask for; each event is applied "
                       "exactly once; what cannot be applied is kept in the dead letters.",
                       out);

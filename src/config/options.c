@@ -144,7 +144,7 @@ const struct mr_option mr_options[] = {
     {"topics", MR_OPT_PAIRS, AT(topics),
      .help_z = "Formats of single topics: `NAME: {key: kafka, value: avro, key_columns: \"id BIGINT\"}`. `*` and `?` are wildcards in "
                "names; the longest name that fits wins, each setting by itself. Settings: `key`, `value`, `key_columns`, "
-               "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, `key_window`, `null_key`, "
+               "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, `wrap_single_value`, `key_window`, `null_key`, "
                "`key_value_conflict`, and, each with `key_` or `value_` in front, `use_schema_id`, `use_schema_guid`, `use_message_indexes`, "
                "`schema_file`."},
 
@@ -176,7 +176,11 @@ const struct mr_option mr_options[] = {
     {"null.key", MR_OPT_TEXT, AT(null_key), .default_z = "error",
      .help_z = "A record without key in a table that has one: `error` (a dead letter) or `skip`. It holds where a key format is named."},
     {"value.columns", MR_OPT_COMMAS, AT(value_columns), .default_z = "",
-     .help_z = "Columns of the values, for `kafka` (one) and `delimited` (all, in their order), with types as in `key.columns`."},
+     .help_z = "Columns of the values, with types as in `key.columns`: for `kafka` (one) and `delimited` (all, in their order), and, where only "
+               "some are wanted or their types are to be declared, for `json`, `json_sr`, `avro` and `protobuf`."},
+    {"wrap.single.value", MR_OPT_TEXT, AT(wrap_single_value), .default_z = "",
+     .help_z = "Is a `json` or `json_sr` value of one column an object? `true`, `false`: always, never. Without it, it is one if it has a member of "
+               "the declared column's name. With `false` and no declared column the value is the column `ROWVAL`."},
     {"value.delimiter", MR_OPT_TEXT, AT(value_delimiter), .default_z = "", .default_note_z = "`,`",
      .help_z = "What separates the fields of a `delimited` value."},
 
@@ -488,8 +492,7 @@ const struct mr_option mr_options[] = {
      .help_z = "How many events may wait in the target while the topic cannot be reached. With so many the load waits, too. "
                "0: no limit."},
     {"status.takeover", MR_OPT_DURATION, AT(status_takeover_ms), .default_z = "10s", .min = SECOND, .max = HOUR,
-     .help_z = "How long an instance that sends the events may be silent (killed, say) before another one goes on for it. A "
-               "message that the brokers do not confirm within half of it is looked up in the topic and sent again."},
+     .help_z = "How long an instance that sends the events may be silent (killed, say) before another one goes on for it."},
 
     {"dead_letters.max_rate", MR_OPT_RATE, AT(dead_letter_max_rate), .default_z = "0.05",
      .help_z = "Stop with exit code 6 when more than this share of the records (counted over at least "

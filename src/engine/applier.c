@@ -62,10 +62,15 @@ static bool abandoned(const struct mr_applier *applier)
 }
 
 /* Sleep for the backoff in small steps, so that a stop is heard. */
-static void wait_a_while(struct mr_applier *applier, const struct mr_error *err)
+static void wait_a_while(struct mr_applier *applier, const struct mr_job *job, struct mr_error *err)
 {
     int64_t ms = mr_backoff_next_ms(&applier->backoff);
-    if (applier->backoff.attempt == 1 || applier->backoff.attempt % 10 == 0)
+    bool is_told = applier->backoff.attempt == 1 || applier->backoff.attempt % 10 == 0;
+    if (mr_apply_job_isolates_unknown(job) && (is_told || applier->backoff.attempt == 6)) {
+        mr_error_hint(err, "Millrace does not know this error. None of the table's rows is taken, so it is no single row's fault: see to the table "
+                           "and its server, the work goes on by itself then");
+        mr_log_error(MR_LOG_ERROR, "the target refuses the rows for an unknown reason; waiting and trying again", err);
+    } else if (is_told)
         mr_log_error(MR_LOG_WARN, "the target does not take the batch; waiting and trying again", err);
     atomic_fetch_add(&applier->shared->waiting, 1);
     for (int64_t left = ms; left > 0 && !abandoned(applier); left -= 50)
@@ -118,7 +123,7 @@ static enum mr_status attempt(struct mr_applier *applier, struct mr_job *job, bo
  * but this constraint may have come after we had looked at the table. */
 static bool may_be_another_lanes(const struct mr_job *job, const struct mr_error *err)
 {
-    static const char *const natives[] = {"23503", "23505", "23P01", "787", "1555", "2067"}; /* SQLSTATEs, SQLite's codes */
+    static const char *const natives[] = {"23503", "23505", "23P01", "787", "1555", "2067", "1062", "1451", "1452", "1586"}; /* SQLSTATEs, SQLite's and MySQL's codes */
     if (job->all_lanes || job->batch->job_count == 1 || job->batch->replanned)
         return false;
     for (size_t i = 0; i < sizeof natives / sizeof natives[0]; i++)
@@ -127,10 +132,21 @@ static bool may_be_another_lanes(const struct mr_job *job, const struct mr_error
     return false;
 }
 
+/* The same unknown error once more? */
+static void count_unknown(struct mr_job *job, char *last, size_t size, const struct mr_error *err)
+{
+    bool is_unknown = strcmp(err->code, MR_CODE_UNKNOWN) == 0;
+    bool is_same = is_unknown && strcmp(last, err->native) == 0;
+    job->unknown_tries = is_same ? job->unknown_tries + 1 : is_unknown;
+    snprintf(last, size, "%s", is_unknown ? err->native : "");
+}
+
 static enum mr_status run_job(struct mr_applier *applier, struct mr_job *job, struct mr_error *err)
 {
     bool isolate = false, in_doubt = false;
     unsigned busy = 0;
+    char last_unknown[sizeof err->native] = "";
+    job->unknown_tries = 0;
     for (;;) {
         enum mr_status status = attempt(applier, job, &isolate, &in_doubt, err);
         switch (status) {
@@ -153,8 +169,10 @@ static enum mr_status run_job(struct mr_applier *applier, struct mr_job *job, st
         case MR_E_ENV:
             if (applier->shared->has_user && strcmp(err->code, MR_CODE_NO_RIGHTS) == 0)
                 return err->status = MR_E_CONFIG;
+            count_unknown(job, last_unknown, sizeof last_unknown, err);
+            isolate = isolate || mr_apply_job_isolates_unknown(job);
             if (!abandoned(applier))
-                wait_a_while(applier, err);
+                wait_a_while(applier, job, err);
             break;
         case MR_E_CONFIG:
         case MR_E_SCHEMA:

@@ -74,10 +74,28 @@ static struct mr_dead_letter *add_letter(struct run *run)
     return &run->letters[run->letter_count++];
 }
 
+/* An error that the dialect does not know says neither "wait" nor "this row". It is waited for, and when it stays, found out by isolating the rows:
+ * one that is refused while others of its table are taken is at fault itself. Where none is taken the trouble is the table's or the server's, and
+ * waiting goes on; but one that is alone in its batch is not waited for without end. */
+#define UNKNOWN_TRIES 5
+#define UNKNOWN_TRIES_ALONE 20
+
+static bool is_unknown(const struct run *run)
+{
+    return run->err->status == MR_E_ENV && strcmp(run->err->code, MR_CODE_UNKNOWN) == 0;
+}
+
+bool mr_apply_job_isolates_unknown(const struct mr_job *job)
+{
+    return job->unknown_tries >= UNKNOWN_TRIES;
+}
+
 /* The row goes to the dead letters: one a record, naming all its rows that failed. */
 static void bury(struct run *run, const struct mr_table *tbl, uint32_t origin, struct mr_str key)
 {
     const struct mr_record *rec = &run->job->batch->records[origin];
+    if (is_unknown(run))
+        memcpy(run->err->code, MR_CODE_REFUSED, sizeof MR_CODE_REFUSED);
     struct mr_dead_letter *letter = letter_of(run, rec);
     mr_log(MR_LOG_WARN, "dead letter: the target refused the row", MR_KV_STR("topic", rec->topic),
            MR_KV_INT("partition", rec->partition), MR_KV_INT("offset", rec->offset),
@@ -107,6 +125,17 @@ static bool is_answer_to_a_new_plan(const struct mr_job *job, enum mr_status sta
     return status == MR_E_SCHEMA && job->batch->replanned && !job->epoch_moved;
 }
 
+static bool refuses(const struct run *run, enum mr_status status)
+{
+    return status == MR_E_DATA || is_answer_to_a_new_plan(run->job, status) ||
+           (status == MR_E_ENV && is_unknown(run) && mr_apply_job_isolates_unknown(run->job));
+}
+
+static bool is_to_blame(const struct run *run, bool others_are_taken, size_t rows)
+{
+    return !is_unknown(run) || others_are_taken || (rows == 1 && run->job->unknown_tries >= UNKNOWN_TRIES_ALONE);
+}
+
 /* Apply under a savepoint; *refused on DATA (the savepoint is rolled back, err kept). */
 static enum mr_status try_rows(struct run *run, struct mr_table_batch *rows, bool *refused)
 {
@@ -117,7 +146,7 @@ static enum mr_status try_rows(struct run *run, struct mr_table_batch *rows, boo
     enum mr_status status = mr_patches_apply(run->sink, rows, run->err);
     if (status == MR_OK)
         return ops->release_savepoint(run->sink, run->err);
-    if (status != MR_E_DATA && !is_answer_to_a_new_plan(run->job, status))
+    if (!refuses(run, status))
         return status;
     struct mr_error ignored = {0};
     *refused = true;
@@ -169,16 +198,17 @@ static bool is_foreign_key_error(const struct mr_error *err)
     return false;
 }
 
-/* Rows of a table that missed their foreign key: tried once more when the other tables are in. */
+/* Rows of a table that missed their foreign key, or were refused for a reason that nobody knows: tried once more when the other tables are in. */
 struct deferred {
     size_t *rows;
     size_t count;
+    bool others_are_taken;
 };
 
 /* A row that was refused standing alone. */
 static enum mr_status settle_row(struct run *run, struct mr_job_table *jt, size_t row, struct deferred *later)
 {
-    if (later != NULL && is_foreign_key_error(run->err)) {
+    if (later != NULL && (is_foreign_key_error(run->err) || is_unknown(run))) {
         later->rows[later->count++] = row;
         return MR_OK;
     }
@@ -222,6 +252,7 @@ static enum mr_status isolate_table(struct run *run, struct mr_job_table *jt, st
         bool refused = false;
         r.count--;
         MR_TRY(try_part(run, jt, from, end, &refused));
+        later->others_are_taken = later->others_are_taken || !refused;
         if (!refused)
             continue;
         if (end - from > 1)
@@ -331,7 +362,7 @@ static enum mr_status try_unit(struct run *run, uint64_t unit, struct unit_failu
     enum mr_status status = write_unit(run, unit, failure);
     if (status == MR_OK)
         return ops->release_savepoint(run->sink, run->err);
-    if (status != MR_E_DATA && !is_answer_to_a_new_plan(run->job, status))
+    if (!refuses(run, status))
         return status;
     *refused = true;
     return ops->rollback_savepoint(run->sink, &ignored) == MR_OK ? MR_OK : MR_E_ENV;
@@ -350,7 +381,7 @@ static void count_refused(struct run *run, uint64_t unit)
 
 static enum mr_status isolate_units(struct run *run)
 {
-    size_t count, later_count = 0;
+    size_t count, later_count = 0, taken = 0;
     for (size_t i = 0; i < run->job->table_count; i++)
         if (goes_by_units(run, &run->job->tables[i]) && run->job->tables[i].rows.truncate_first)
             MR_TRY(truncate_alone(run, &run->job->tables[i]));
@@ -360,8 +391,11 @@ static enum mr_status isolate_units(struct run *run)
             struct unit_failure failure;
             bool refused = false;
             MR_TRY(try_unit(run, units[i], &failure, &refused));
-            if (refused && pass == 0 && is_foreign_key_error(run->err)) {
+            taken += !refused;
+            if (refused && pass == 0 && (is_foreign_key_error(run->err) || is_unknown(run))) {
                 units[later_count++] = units[i];
+            } else if (refused && !is_to_blame(run, taken > 0, count)) {
+                return MR_E_ENV;
             } else if (refused) {
                 const struct mr_row *r = &failure.jt->rows.rows[failure.row];
                 bury(run, failure.jt->rows.tbl, r->origin, row_key(failure.jt->rows.tbl, r, run->ar));
@@ -409,8 +443,11 @@ static enum mr_status apply_isolated(struct run *run)
             size_t row = later[i].rows[k];
             bool refused = false;
             MR_TRY(try_part(run, &run->job->tables[i], row, row + 1, &refused));
+            if (refused && !is_to_blame(run, later[i].others_are_taken, run->job->tables[i].rows.row_count))
+                return MR_E_ENV;
             if (refused)
                 MR_TRY(settle_row(run, &run->job->tables[i], row, NULL));
+            later[i].others_are_taken = later[i].others_are_taken || !refused;
         }
     }
     return MR_OK;

@@ -8,6 +8,8 @@
  * the refused rows stand alone; they become dead letters in the same transaction. *in_doubt: the connection broke during commit. */
 enum mr_status mr_apply_job(struct mr_sink *sink, const struct mr_config *cfg, struct mr_job *job, bool isolate,
                             bool *in_doubt, struct mr_error *err) MR_MUST_CHECK;
+/* Has an error that nobody knows come so often that the job's rows are isolated for it? The caller counts in unknown_tries. */
+bool mr_apply_job_isolates_unknown(const struct mr_job *job);
 /* After a commit in doubt: did it happen? (Are the job's positions stored under our epoch?) */
 enum mr_status mr_apply_was_committed(struct mr_sink *sink, const struct mr_config *cfg, const struct mr_job *job,
                                       bool *committed, struct mr_error *err) MR_MUST_CHECK;

@@ -66,6 +66,7 @@ struct mr_job {
     bool done;
     enum mr_status status;
     struct mr_error err;
+    unsigned unknown_tries;      /* attempts in a row that ended in the same error that nobody knows */
     bool want_unfolded;          /* a merged row was refused: its changes must be seen one by one */
     uint64_t dead_rows;          /* dead letters added by the applier */
     int64_t began_us;            /* its first transaction, since 1970 */

@@ -49,6 +49,8 @@ static enum mr_status run_step(struct bring *b, const struct mr_ddl_step *step)
     enum mr_status status = sink->ops->ddl(sink, step, &b->now, b->ar, &statement, b->err);
     if (status != MR_OK) {
         b->failed = step;
+        if (strcmp(b->err->code, MR_CODE_UNKNOWN) == 0)
+            mr_error_hint(b->err, "Millrace does not know this error; the statement was: %.*s", MR_STR_FMT(statement));
         return status;
     }
     MR_FAULT("after_ddl_statement");

@@ -369,12 +369,23 @@ enum mr_status mr_engine_drain(struct mr_engine *e, int64_t deadline_ms, struct 
 
 /* ---- dispatch ---- */
 
+#define UNKNOWN_TRIES 3
+
+/* Where a change of a table ends in an error that nobody knows, again and again, waiting has no end in sight: a person must look. */
+static enum mr_status bring_once(struct mr_engine *e, struct mr_rel *rel, unsigned *unknown, bool *stale, bool *refused, struct mr_error *err)
+{
+    enum mr_status status = mr_gate_bring(&e->gate, rel, stale, refused, err);
+    *unknown = status == MR_E_ENV && strcmp(err->code, MR_CODE_UNKNOWN) == 0 ? *unknown + 1 : 0;
+    return *unknown < UNKNOWN_TRIES ? status : (err->status = MR_E_CONFIG);
+}
+
 static enum mr_status bring_rel(struct mr_engine *e, struct mr_rel *rel, bool *stale, struct mr_error *err)
 {
+    unsigned unknown = 0;
     for (;;) {
         bool refused = false;
         enum mr_status status;
-        MR_WITH_TARGET(e, status, err, mr_gate_bring(&e->gate, rel, stale, &refused, err));
+        MR_WITH_TARGET(e, status, err, bring_once(e, rel, &unknown, stale, &refused, err));
         if (!refused || e->parts->mode == MR_MODE_BACKFILL)
             return status;
         mr_log_error(MR_LOG_ERROR, "waiting for the table to be changed by hand", err);

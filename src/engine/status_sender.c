@@ -21,6 +21,9 @@
 #define COUNT_MS 2000
 #define ASK_MS 5000
 #define LOOK_MS 30000
+#define SLICE_MS 1000
+#define TELL_MS 3000 /* without a confirmation */
+#define TELL_AGAIN_MS 60000
 #define LOCK_WAIT_MS 5000
 
 struct mr_status_sender {
@@ -61,7 +64,7 @@ static enum mr_status connect_target(struct mr_status_sender *s, struct mr_error
     return s->ops->connect(&opt, &s->sink, err);
 }
 
-/* Have the lease for so long that a message may be under way: prolonged when a quarter of it has gone, while messages are given up after half. */
+/* Have the lease, prolonged when a quarter of it has gone. */
 static enum mr_status have_lease(struct mr_status_sender *s, struct mr_error *err)
 {
     int64_t now = mr_monotonic_ms();
@@ -151,6 +154,35 @@ static enum mr_status make_sure(struct mr_status_sender *s, struct mr_error *err
     return MR_OK;
 }
 
+/* ---- what waits ---- */
+
+static enum mr_status on_count(void *ctx, struct mr_str topic, int64_t count, int64_t oldest_us,
+                               struct mr_error *err)
+{
+    struct mr_status_sender *s = ctx;
+    (void)oldest_us, (void)err;
+    if (mr_str_eq(topic, s->topic))
+        atomic_store(&s->pending, count);
+    return MR_OK;
+}
+
+/* How many wait is asked only now and then. */
+static void count_waiting(struct mr_status_sender *s)
+{
+    struct mr_error ignored = {0};
+    int64_t now = mr_monotonic_ms();
+    if (s->sink == NULL || (s->counted_ms != 0 && now - s->counted_ms < COUNT_MS))
+        return;
+    s->counted_ms = now;
+    if (mr_control_status_count(s->sink, on_count, s, &ignored) != MR_OK)
+        mr_log_error(MR_LOG_DEBUG, "waiting status events could not be counted", &ignored);
+}
+
+static void tell_trouble(const struct mr_error *err)
+{
+    mr_log_error(MR_LOG_WARN, "status events wait in the target: they cannot be sent", err);
+}
+
 /* ---- sending ---- */
 
 static enum mr_status first_offset(struct mr_status_sender *s, struct mr_error *err)
@@ -187,6 +219,29 @@ static enum mr_status mark(struct mr_status_sender *s, const struct mr_status_wa
     return MR_OK;
 }
 
+/* However long the brokers take: one producer makes each message arrive once. The lease is kept meanwhile. */
+static enum mr_status await_confirmation(struct mr_status_sender *s, int64_t *next, struct mr_error *err)
+{
+    int64_t slice_ms = s->cfg->status_takeover_ms / 8, since_ms = mr_monotonic_ms(), told_ms = since_ms;
+    for (;;) {
+        enum mr_status status =
+            s->producer_ops->await(s->producer, (int)(slice_ms < SLICE_MS ? slice_ms : SLICE_MS), next, err);
+        if (status != MR_E_BUSY)
+            return status;
+        if (is_over(s))
+            return err->status = MR_E_ENV;
+        int64_t now = mr_monotonic_ms();
+        if (now - told_ms > (told_ms == since_ms ? TELL_MS : TELL_AGAIN_MS)) {
+            tell_trouble(err);
+            told_ms = now;
+        }
+        MR_TRY(have_lease(s, err));
+        if (!s->is_ours || s->is_unsure)
+            return mr_fail(err, MR_E_FENCED, "another instance may send the status events now");
+        count_waiting(s);
+    }
+}
+
 static enum mr_status send_events(struct mr_status_sender *s, const struct mr_status_waiting *events,
                                   size_t count, struct mr_error *err)
 {
@@ -199,7 +254,8 @@ static enum mr_status send_events(struct mr_status_sender *s, const struct mr_st
     if (!s->is_ours || s->is_unsure)
         return MR_OK;
     MR_FAULT("before_status_send");
-    MR_TRY(s->producer_ops->send(s->producer, messages, count, &next, err));
+    MR_TRY(s->producer_ops->send(s->producer, messages, count, err));
+    MR_TRY(await_confirmation(s, &next, err));
     MR_FAULT("after_status_send");
     enum mr_status status = MR_E_BUSY;
     for (int tries = 0; status == MR_E_BUSY && tries < 10; tries++)
@@ -232,28 +288,6 @@ static enum mr_status one_round(struct mr_status_sender *s, struct mr_arena *ar,
 
 /* ---- the thread ---- */
 
-static enum mr_status on_count(void *ctx, struct mr_str topic, int64_t count, int64_t oldest_us,
-                               struct mr_error *err)
-{
-    struct mr_status_sender *s = ctx;
-    (void)oldest_us, (void)err;
-    if (mr_str_eq(topic, s->topic))
-        atomic_store(&s->pending, count);
-    return MR_OK;
-}
-
-/* How many wait is asked only now and then. */
-static void count_waiting(struct mr_status_sender *s)
-{
-    struct mr_error ignored = {0};
-    int64_t now = mr_monotonic_ms();
-    if (s->sink == NULL || (s->counted_ms != 0 && now - s->counted_ms < COUNT_MS))
-        return;
-    s->counted_ms = now;
-    if (mr_control_status_count(s->sink, on_count, s, &ignored) != MR_OK)
-        mr_log_error(MR_LOG_DEBUG, "waiting status events could not be counted", &ignored);
-}
-
 /* Sleep until woken (`deaf`: only asked to finish wakes), at most `ms`. True: finishing. */
 static bool sleep_a_while(struct mr_status_sender *s, int64_t ms, bool deaf)
 {
@@ -278,7 +312,7 @@ static bool sleep_a_while(struct mr_status_sender *s, int64_t ms, bool deaf)
 static void note_trouble(struct mr_status_sender *s, const struct mr_error *err)
 {
     if (s->backoff.attempt == 2 || s->backoff.attempt % 20 == 0)
-        mr_log_error(MR_LOG_WARN, "status events wait in the target: they cannot be sent", err);
+        tell_trouble(err);
     s->is_unsure = true;
     if (err->status == MR_E_FENCED)
         s->is_ours = false;

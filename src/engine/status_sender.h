@@ -3,8 +3,8 @@
  *
  * One instance sends at a time, by a lease in the target. Before something is sent, the offset from which on it can be is on record (`sent_from`); when
  * the brokers have confirmed it, it is taken out of the outbox, and `sent_from` moved, in one transaction. Whoever takes over, or does not know what
- * has arrived, first looks in the topic from there on. So a kill between sending and marking makes no event come twice; only a process that stands still
- * for longer than its lease, with messages on the way, can: such an event has the same eventLogId.
+ * has arrived, first looks in the topic from there on. So a kill between sending and marking makes no event come twice; only a process that is killed
+ * or stands still for longer than its lease while its messages lie unread at a broker can: such an event has the same eventLogId.
  *
  * Started, woken, asked and finished by the main thread. */
 #ifndef MILLRACE_ENGINE_STATUS_SENDER_H

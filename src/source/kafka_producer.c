@@ -12,8 +12,7 @@
 #include <string.h>
 
 #define ASK_MS 5000
-#define SLICE_MS 500  /* of waiting, between two looks whether it is over */
-#define MOST_MS 30000 /* that a message may be under way */
+#define SLICE_MS 500 /* of waiting, between two looks whether it is over */
 
 struct mr_producer {
     const struct mr_config *cfg;
@@ -21,7 +20,7 @@ struct mr_producer {
     const void *ctx;
     rd_kafka_t *rk;
     rd_kafka_topic_t *topic;
-    size_t confirmed;            /* of the messages under way */
+    size_t sent, confirmed;      /* of the messages under way */
     int64_t last;                /* the highest offset that one of them got; -1 if the brokers did not tell */
     rd_kafka_resp_err_t refused; /* of the first that could not be delivered */
     char trouble[256];           /* why no broker answers */
@@ -38,8 +37,8 @@ static const struct {
     {"acks", "an event is taken out of the target when all brokers in sync have it"},
     {"request.required.acks", "an event is taken out of the target when all brokers in sync have it"},
     {"transactional.id", "events are not sent in transactions"},
-    {"message.timeout.ms", "set status.takeover instead: half of it"},
-    {"delivery.timeout.ms", "set status.takeover instead: half of it"},
+    {"message.timeout.ms", "an event is sent until it arrives"},
+    {"delivery.timeout.ms", "an event is sent until it arrives"},
 };
 
 /* What says how to reach the brokers; a consumer's other properties mean nothing to a producer, or something else. */
@@ -88,14 +87,10 @@ static enum mr_status set_user(rd_kafka_conf_t *conf, const struct mr_pairs *pai
 
 static enum mr_status set_ours(rd_kafka_conf_t *conf, const struct mr_config *cfg, struct mr_error *err)
 {
-    char timeout[32];
-
-    snprintf(timeout, sizeof(timeout), "%lld",
-             (long long)(cfg->status_takeover_ms / 2 < MOST_MS ? cfg->status_takeover_ms / 2 : MOST_MS));
     MR_TRY(set(conf, "bootstrap.servers", cfg->status_brokers, err));
     MR_TRY(set(conf, "enable.idempotence", "true", err));
     MR_TRY(set(conf, "acks", "all", err));
-    return set(conf, "message.timeout.ms", timeout, err);
+    return set(conf, "message.timeout.ms", "0", err);
 }
 
 /* Properties that both clients share. */
@@ -391,41 +386,37 @@ static enum mr_status producer_look(struct mr_producer *producer, int64_t from, 
 
 /* ---- sending ---- */
 
-static enum mr_status enqueue(struct mr_producer *producer, const struct mr_producer_message *msg,
-                              struct mr_error *err)
+static enum mr_status producer_send(struct mr_producer *producer, const struct mr_producer_message *messages,
+                                    size_t count, struct mr_error *err)
 {
-    for (;;) {
-        int rc =
-            rd_kafka_produce(producer->topic, (int32_t)producer->cfg->status_partition, RD_KAFKA_MSG_F_COPY,
-                             (void *)msg->value.ptr, msg->value.len, msg->key.ptr, msg->key.len, NULL);
-        if (rc == 0)
-            return MR_OK;
-        rd_kafka_resp_err_t code = rd_kafka_last_error();
-        if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL)
-            return failed(producer, code, "write to", err);
-        rd_kafka_poll(producer->rk, 100);
-        if (producer->refused != RD_KAFKA_RESP_ERR_NO_ERROR)
-            return failed(producer, producer->refused, "write to", err);
+    producer->sent = producer->confirmed = 0;
+    producer->last = -1;
+    producer->refused = RD_KAFKA_RESP_ERR_NO_ERROR;
+    MR_TRY(have_topic(producer, err));
+    for (size_t i = 0; i < count; i++) {
+        if (rd_kafka_produce(producer->topic, (int32_t)producer->cfg->status_partition, RD_KAFKA_MSG_F_COPY,
+                             (void *)messages[i].value.ptr, messages[i].value.len, messages[i].key.ptr,
+                             messages[i].key.len, NULL) != 0)
+            return failed(producer, rd_kafka_last_error(), "write to", err);
+        producer->sent++;
     }
+    return MR_OK;
 }
 
-static enum mr_status producer_send(struct mr_producer *producer, const struct mr_producer_message *messages,
-                                    size_t count, int64_t *next, struct mr_error *err)
+static enum mr_status producer_await(struct mr_producer *producer, int timeout_ms, int64_t *next,
+                                     struct mr_error *err)
 {
-    producer->confirmed = 0;
-    producer->last = -1;
-    MR_TRY(have_topic(producer, err));
-    producer->refused = RD_KAFKA_RESP_ERR_NO_ERROR;
-    for (size_t i = 0; i < count; i++)
-        MR_TRY(enqueue(producer, &messages[i], err));
-    while (producer->confirmed < count &&
-           producer->refused == RD_KAFKA_RESP_ERR_NO_ERROR) { /* message.timeout.ms bounds it */
-        rd_kafka_poll(producer->rk, 100);
-        if (producer->is_over(producer->ctx) && producer->confirmed < count)
-            return failed(producer, RD_KAFKA_RESP_ERR__TIMED_OUT, "write to", err);
-    }
+    int64_t left_ms, deadline_ms = mr_monotonic_ms() + timeout_ms;
+
+    while (producer->confirmed < producer->sent && producer->refused == RD_KAFKA_RESP_ERR_NO_ERROR &&
+           (left_ms = deadline_ms - mr_monotonic_ms()) > 0)
+        rd_kafka_poll(producer->rk, left_ms > 100 ? 100 : (int)left_ms);
     if (producer->refused != RD_KAFKA_RESP_ERR_NO_ERROR)
         return failed(producer, producer->refused, "write to", err);
+    if (producer->confirmed < producer->sent) {
+        (void)failed(producer, RD_KAFKA_RESP_ERR__TIMED_OUT, "write to", err);
+        return err->status = MR_E_BUSY;
+    }
     *next = producer->last + 1;
     return producer->last >= 0 ? MR_OK : producer_end(producer, ASK_MS, next, err);
 }
@@ -481,6 +472,7 @@ const struct mr_producer_ops mr_kafka_producer = {
     .end = producer_end,
     .look = producer_look,
     .send = producer_send,
+    .await = producer_await,
     .close = producer_close,
     .check = producer_check,
 };

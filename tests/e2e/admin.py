@@ -195,6 +195,16 @@ class MyAdmin:
     def free_disk(self, table):
         self.target.execute(f'DROP TRIGGER "{self.target.schema}".full_disk')
 
+    odd_number = "1815" # an internal error: nothing that could be known of it
+
+    def refuse_oddly(self, table, condition, event="INSERT"):
+        self.target.execute(f'CREATE TRIGGER "{self.target.schema}".odd BEFORE {event} ON {self.place(table)} FOR EACH ROW IF {condition} THEN '
+                            f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {self.odd_number}, MESSAGE_TEXT = 'something odd'; END IF")
+
+    def refuse_no_more(self, table):
+        del table
+        self.target.execute(f'DROP TRIGGER "{self.target.schema}".odd')
+
     @contextlib.contextmanager
     def loader(self):
         role, args, schema = f"l{self.user}", self.target.args, self.target.schema

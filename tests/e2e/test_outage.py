@@ -270,6 +270,54 @@ def test_a_deadlock_is_tried_again_at_once(target):
     data.close()
 
 
+def test_a_row_that_is_refused_for_an_unknown_reason_becomes_a_dead_letter(target):
+    """It is alone in that: the others are taken."""
+    if target.name == "postgresql": # every class of its errors is known
+        return
+    admin, data = admin_of(target), Input(13).add(300)
+    instance = Instance("run", data.path, *target.args(), *ARGS)
+    wait_for("nothing arrives", lambda: progress(target) == data.lines)
+    odd = data.seq + 20
+    admin.refuse_oddly("audit", f"NEW.seq = {odd}")
+    data.add(100)
+    wait_for(lambda: f"it waits for ever\n{instance.tail()}", lambda: progress(target) == data.lines)
+    instance.stop()
+    letters = target.control("dead_letter", "code, native_code, message")
+    check([l[:2] for l in letters] == [("refused", admin.odd_number)], f"dead letters: {letters}")
+    seqs = sorted(int(r["seq"].value) for r in target.rows("audit"))
+    check(seqs == [n for n in range(1, data.seq + 1) if n != odd], f"{len(seqs)} rows")
+    data.close()
+
+
+def test_a_table_that_refuses_all_rows_for_an_unknown_reason_is_waited_for(target):
+    if target.name == "postgresql":
+        return
+    admin = admin_of(target)
+    while_it_waits(target, Input(14).add(300), lambda: admin.refuse_oddly("audit", "TRUE"), lambda: admin.refuse_no_more("audit"),
+                   "the target refuses the rows for an unknown reason")
+
+
+def test_a_change_of_a_table_that_fails_for_an_unknown_reason_ends_the_run(target):
+    """Numbers become texts by an UPDATE of all rows, which a trigger does not let pass."""
+    if target.name == "postgresql" or not ALL:
+        return
+    data = Input(15)
+    def add(value):
+        data.lines += 1
+        with open(data.path, "a", encoding="utf-8") as f:
+            row = {"id": data.lines, "v": value}
+            f.write(json.dumps({"topic": "s.shop.prices", "key": {"id": data.lines}, "value": envelope("prices", "c", after=row)}) + "\n")
+    add(1.5)
+    instance = Instance("run", data.path, *target.args(), "--set", "types.policy=text")
+    wait_for("nothing arrives", lambda: progress(target) == data.lines)
+    admin_of(target).refuse_oddly("prices", "TRUE", "UPDATE")
+    add("on request")
+    instance.expect(3)
+    check("the statement was: ALTER TABLE" in instance.log, f"it does not say what it wanted to run\n{instance.tail()}")
+    check(not target.control("dead_letter", "id"), "there are dead letters")
+    data.close()
+
+
 def test_a_locked_sqlite_file_is_waited_for():
     target = Sqlite()
     data = Input(9).add(500)

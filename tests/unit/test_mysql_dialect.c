@@ -459,7 +459,7 @@ static void test_tables_are_made_with_a_collation_that_compares_bytes(void **sta
     assert_string_equal(rendered(MR_DDL_CREATE_TABLE, tbl, 0, (struct mr_type){0}, NULL, &mariadb),
                         "CREATE TABLE IF NOT EXISTS `db`.`t` (\n    `id` BIGINT NOT NULL,\n    `at` DATETIME(6) COMMENT 'UTC',\n"
                         "    `no``te` LONGTEXT,\n    `doc` JSON,\n    PRIMARY KEY (`id`)\n"
-                        ") ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin");
+                        ") ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin");
     assert_non_null(strstr(rendered(MR_DDL_CREATE_TABLE, tbl, 0, (struct mr_type){0}, NULL, &mysql), "COLLATE utf8mb4_0900_bin"));
     assert_string_equal(rendered(MR_DDL_CREATE_SCHEMA, tbl, 0, (struct mr_type){0}, NULL, &mysql),
                         "CREATE DATABASE IF NOT EXISTS `db` CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin");
@@ -578,6 +578,14 @@ static const struct {
     enum mr_status status;
     const char *code;
 } classes[] = {
+    {"1036", MR_E_ENV, "read_only"},    {"1047", MR_E_ENV, "not_ready"},    {"1135", MR_E_ENV, "out_of_memory"},
+    {"1180", MR_E_ENV, "server_io"},    {"1194", MR_E_ENV, "table_broken"}, {"1195", MR_E_ENV, "table_broken"},
+    {"1370", MR_E_ENV, "no_rights"},    {"1449", MR_E_ENV, "no_definer"},   {"1792", MR_E_ENV, "read_only"},
+    {"1812", MR_E_ENV, "table_broken"}, {"1814", MR_E_ENV, "table_broken"}, {"1932", MR_E_ENV, "table_broken"},
+    {"1969", MR_E_ENV, "canceled"},     {"1503", MR_E_CONFIG, "has_dependents"}, {"3837", MR_E_CONFIG, "has_dependents"},
+    {"3959", MR_E_CONFIG, "has_dependents"}, {"1416", MR_E_DATA, "out_of_range"}, {"1442", MR_E_DATA, "refused"},
+    {"1467", MR_E_DATA, "out_of_range"}, {"3903", MR_E_DATA, "refused"},    {"3904", MR_E_DATA, "refused"},
+    {"3907", MR_E_DATA, "too_large"},
     {"2002", MR_E_ENV, "connection"},   {"2003", MR_E_ENV, "connection"},   {"2005", MR_E_ENV, "connection"},
     {"2006", MR_E_ENV, "connection"},   {"2012", MR_E_ENV, "connection"},   {"2013", MR_E_ENV, "connection"},
     {"2000", MR_E_ENV, "connection"},   {"2001", MR_E_ENV, "connection"},   {"2004", MR_E_ENV, "connection"},
@@ -592,10 +600,10 @@ static const struct {
     {"1159", MR_E_ENV, "connection"},   {"1160", MR_E_ENV, "connection"},   {"1161", MR_E_ENV, "connection"},
     {"1203", MR_E_ENV, "too_many_connections"}, {"1206", MR_E_ENV, "out_of_memory"}, {"1226", MR_E_ENV, "too_many_connections"},
     {"1227", MR_E_ENV, "no_rights"},    {"1290", MR_E_ENV, "read_only"},    {"1317", MR_E_ENV, "canceled"},
-    {"1461", MR_E_ENV, "too_many_statements"}, {"1836", MR_E_ENV, "read_only"}, {"1845", MR_E_ENV, "no_such_algorithm"},
+    {"1461", MR_E_ENV, "too_many_statements"}, {"1792", MR_E_ENV, "read_only"}, {"1836", MR_E_ENV, "read_only"}, {"1845", MR_E_ENV, "no_such_algorithm"},
     {"1846", MR_E_ENV, "no_such_algorithm"}, {"1927", MR_E_ENV, "connection"}, {"3024", MR_E_ENV, "canceled"},
     {"3100", MR_E_ENV, "refused_by_a_hook"}, {"3101", MR_E_BUSY, "busy"},   {"3169", MR_E_ENV, "canceled"},
-    {"4031", MR_E_ENV, "connection"},   {"4092", MR_E_ENV, "no_such_algorithm"}, {"1205", MR_E_BUSY, "lock_timeout"},
+    {"4031", MR_E_ENV, "connection"},   {"4092", MR_E_ENV, "no_such_algorithm"}, {"4157", MR_E_ENV, "no_such_algorithm"}, {"1205", MR_E_BUSY, "lock_timeout"},
     {"1213", MR_E_BUSY, "deadlock"},    {"1412", MR_E_BUSY, "busy"},        {"1614", MR_E_BUSY, "deadlock"},
     {"1615", MR_E_BUSY, "busy"},        {"1637", MR_E_BUSY, "busy"},        {"1007", MR_E_SCHEMA, "exists"},
     {"1050", MR_E_SCHEMA, "exists"},    {"1051", MR_E_SCHEMA, "no_table"},  {"1054", MR_E_SCHEMA, "no_column"},
@@ -657,7 +665,7 @@ static void test_an_unknown_number_is_the_rows_fault_if_its_state_says_so(void *
         enum mr_status status;
         const char *code;
     } states[] = {{"22032", MR_E_DATA, "out_of_range"}, {"23000", MR_E_DATA, "constraint"}, {"45000", MR_E_DATA, "refused"},
-                  {"HY000", MR_E_ENV, "unknown"}, {"42000", MR_E_ENV, "unknown"}, {"08S01", MR_E_ENV, "unknown"}, {"", MR_E_ENV, "unknown"}};
+                  {"HY000", MR_E_ENV, "unknown"}, {"42000", MR_E_ENV, "unknown"}, {"08S01", MR_E_ENV, "connection"}, {"40001", MR_E_BUSY, "busy"}, {"", MR_E_ENV, "unknown"}};
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
         const char *code;
         assert_int_equal(mr_my_classify_state(states[i].state, &code), states[i].status);
@@ -702,12 +710,13 @@ static void test_urls_are_read(void **state)
     static const char *const good[] = {
         "mysql://u:p@h:3306/db", "mariadb://u@h/db", "mysql://h/db", "mysql://u:p%40%2F@h/d%20b?ssl-mode=required",
         "mysql://u:p@/db?socket=/run/mysqld/mysqld.sock", "mysql://u:p@localhost/db?socket=%2Ftmp%2Fs", "mysql://u:p@[::1]:3307/db",
-        "mysql://u:a@b@h/db", "mysql://u:p@h/db?ssl-mode=VERIFY_CA&ssl-ca=/ca.pem&ssl-cert=/c.pem&ssl-key=/k.pem",
+        "mysql://u:a@b@h/db", "mysql://u:p@h/db?ssl-mode=VERIFY_CA&ssl-ca=/dev/null&ssl-cert=/dev/null&ssl-key=/dev/null",
     };
     static const char *const bad[] = {
         "mysql://u:p@h:3306/", "mysql://u:p@h", "mysql://", "mysql://u:p@h:0/db", "mysql://u:p@h:x/db", "mysql://u:p@h/db?port=1",
         "mysql://u:p%4@h/db", "mysql://u:p%zz@h/db", "mysql://u:p%00@h/db", "mysql://u:p@h/db?ssl-mode=maybe", "mysql://u:p@h/db?socket",
         "mysql://u:p@h/db?ssl-mode=VERIFY_CA", "mysql://u:p@h/db?socket=/s", "mysql://u:p@[::1/db",
+        "mysql://u:p@h/db?ssl-cert=/nowhere/c.pem", "mysql://u:p@h/db?ssl-ca=/nowhere/ca.pem",
     };
     struct mr_error err;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -718,6 +727,7 @@ static void test_urls_are_read(void **state)
         if (check(bad[i], &err) != MR_E_CONFIG)
             fail_msg("%s was taken", bad[i]);
     }
+    assert_non_null(strstr(err.message, "/nowhere/ca.pem"));
 }
 
 static void test_a_broken_url_is_not_quoted(void **state)

@@ -29,7 +29,7 @@ static struct {
     int opened, closed, looks, sends;
     int fail_before, fail_after,
         fail_end; /* so many sends arrive not at all; arrive and are not confirmed; questions fail */
-    bool hides_offset;
+    int busy;     /* so many times brokers are waited for */
 } kafka = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static enum mr_status fake_settings(const struct mr_config *c, struct mr_error *err)
@@ -79,19 +79,36 @@ static void arrive(struct mr_str key)
     kafka.keys[kafka.count++] = mr_str_of(mr_xstrndup(key.ptr, key.len), key.len);
 }
 
-/* The half of what fails has arrived: the first ones, since order is kept. */
 static enum mr_status fake_send(struct mr_producer *producer, const struct mr_producer_message *messages,
-                                size_t count, int64_t *next, struct mr_error *err)
+                                size_t count, struct mr_error *err)
+{
+    (void)producer, (void)err;
+    kafka.sends++;
+    bool is_lost = kafka.fail_before > 0, is_half = !is_lost && kafka.fail_after > 0;
+    for (size_t i = 0; !is_lost && i < (is_half ? (count + 1) / 2 : count); i++)
+        arrive(messages[i].key);
+    return MR_OK;
+}
+
+/* Of what is not confirmed the half has arrived: the first ones, since order is kept. */
+static enum mr_status fake_await(struct mr_producer *producer, int timeout_ms, int64_t *next,
+                                 struct mr_error *err)
 {
     (void)producer;
-    kafka.sends++;
-    if (kafka.fail_before-- > 0)
+    if (kafka.busy-- > 0) {
+        mr_sleep_ms(timeout_ms);
+        return mr_fail(err, MR_E_BUSY, "not yet");
+    }
+    if (kafka.fail_before > 0) {
+        kafka.fail_before--;
         return mr_fail(err, MR_E_ENV, "nothing arrived");
-    bool fails = kafka.fail_after-- > 0;
-    for (size_t i = 0; i < (fails ? (count + 1) / 2 : count); i++)
-        arrive(messages[i].key);
+    }
+    if (kafka.fail_after > 0) {
+        kafka.fail_after--;
+        return mr_fail(err, MR_E_ENV, "no confirmation");
+    }
     *next = (int64_t)kafka.count;
-    return fails ? mr_fail(err, MR_E_ENV, "no confirmation") : MR_OK;
+    return MR_OK;
 }
 
 static const struct mr_producer_ops fake = {
@@ -100,6 +117,7 @@ static const struct mr_producer_ops fake = {
     .end = fake_end,
     .look = fake_look,
     .send = fake_send,
+    .await = fake_await,
     .close = fake_close,
 };
 
@@ -132,7 +150,7 @@ static int setup(void **state)
     OK(control->ops->prepare_control(control, &err));
     kafka.count = 0;
     kafka.opened = kafka.closed = kafka.looks = kafka.sends = 0;
-    kafka.fail_before = kafka.fail_after = kafka.fail_end = 0;
+    kafka.fail_before = kafka.fail_after = kafka.fail_end = kafka.busy = 0;
     return 0;
 }
 
@@ -227,6 +245,24 @@ static void test_what_did_not_arrive_is_sent_again(void **state)
     kafka.fail_before = 2;
     assert_true(send_all());
     assert_topic(10);
+}
+
+static void test_brokers_that_take_longer_than_the_lease_are_waited_for_by_the_one_who_sent(void **state)
+{
+    (void)state;
+    bool is_ours = false;
+    int64_t sent_from = 0;
+    put(0, 10);
+    kafka.busy = 12; /* eighths of the lease */
+    struct mr_status_sender *sender = mr_status_sender_start(&cfg, &mr_sink_sqlite, &fake);
+    mr_sleep_ms(1300);
+    OK(mr_control_status_lease(control, TOPIC, MR_STR("other"), 1000, &is_ours, &sent_from, &err));
+    assert_false(is_ours);
+    assert_int_equal(waiting(), 10);
+    assert_true(mr_status_sender_finish(sender, mr_monotonic_ms() + 10000, true));
+    assert_topic(10);
+    assert_int_equal(kafka.sends, 1);
+    assert_int_equal(kafka.opened, 1);
 }
 
 static void test_a_topic_that_is_not_there_yet_is_waited_for(void **state)
@@ -434,6 +470,7 @@ int main(void)
         TEST(test_everything_is_sent_once_and_in_order),
         TEST(test_what_arrived_without_a_confirmation_is_not_sent_again),
         TEST(test_what_did_not_arrive_is_sent_again),
+        TEST(test_brokers_that_take_longer_than_the_lease_are_waited_for_by_the_one_who_sent),
         TEST(test_a_topic_that_is_not_there_yet_is_waited_for),
         TEST(test_whoever_takes_over_looks_for_what_has_been_sent),
         TEST(test_while_another_instance_has_the_lease_nothing_is_sent),

@@ -118,6 +118,7 @@ const char *mr_status_name(enum mr_status status);
 #define MR_CODE_NAME_COLLISION "name_collision"
 #define MR_CODE_CONSTRAINT "constraint"         /* the target's own constraint refused the row */
 #define MR_CODE_REFUSED "refused"               /* any other data refusal of the target */
+#define MR_CODE_UNKNOWN "unknown"               /* ENV: a native code that the dialect does not know */
 #define MR_CODE_NO_RIGHTS "no_rights"           /* ENV: the target's user may not; a person gives the right */
 
 #endif

@@ -164,6 +164,7 @@ struct mr_config {
     char *key_column_name;             /* of a key without names */
     char *key_delimiter, *value_delimiter;
     char *key_wrap_single;             /* "auto", "true", "false" */
+    char *wrap_single_value;           /* "", "true", "false" */
     char *key_window;                  /* "none", "time", "session" */
     char *null_key;                    /* "error", "skip" */
     char *key_value_conflict;          /* "error", "key", "value" */

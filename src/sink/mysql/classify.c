@@ -1,7 +1,7 @@
 /* From an error number of the server or of its client library to what the caller must do: one visible table. Of a number that is not listed its
  * SQLSTATE counts (mr_my_classify_state): data exceptions and violated constraints are a row's, whatever number a function in an index, a generated
- * column or a check gives them. The rest is ENV: the batch waits and is tried again, with the message in the log. Trouble that we do not understand
- * must never drain good rows into the dead letters. */
+ * column or a check gives them. The rest is ENV: the batch waits and is tried again, with the message in the log, until the engine finds out by
+ * isolating rows whether it is one of them (apply_job.c). Trouble that we do not understand must never drain good rows into the dead letters. */
 #include "my.h"
 
 struct rule {
@@ -32,41 +32,55 @@ static const struct rule rules[] = {
     {1020, MR_E_BUSY, "busy"}, /* record has changed since last read */
     {1021, MR_E_ENV, "disk_full"},
     {1030, MR_E_ENV, "server_io"},
+    {1036, MR_E_ENV, "read_only"}, /* the table, or all of InnoDB */
     {1037, MR_E_ENV, "out_of_memory"},
     {1038, MR_E_ENV, "out_of_memory"},
     {1040, MR_E_ENV, "too_many_connections"},
     {1041, MR_E_ENV, "out_of_memory"},
     {1044, MR_E_ENV, MR_CODE_NO_RIGHTS},
     {1045, MR_E_ENV, "authentication"},
+    {1047, MR_E_ENV, "not_ready"}, /* a node of Galera that has lost its cluster */
     {1053, MR_E_ENV, "shutdown"},
     {1077, MR_E_ENV, "shutdown"},
     {1079, MR_E_ENV, "shutdown"},
     {1114, MR_E_ENV, "disk_full"},
     {1129, MR_E_ENV, "connection"},
     {1130, MR_E_ENV, "authentication"},
+    {1135, MR_E_ENV, "out_of_memory"}, /* no more threads */
     {1142, MR_E_ENV, MR_CODE_NO_RIGHTS},
     {1143, MR_E_ENV, MR_CODE_NO_RIGHTS},
     {1158, MR_E_ENV, "connection"},
     {1159, MR_E_ENV, "connection"},
     {1160, MR_E_ENV, "connection"},
     {1161, MR_E_ENV, "connection"},
+    {1180, MR_E_ENV, "server_io"}, /* during COMMIT */
+    {1194, MR_E_ENV, "table_broken"},
+    {1195, MR_E_ENV, "table_broken"},
     {1203, MR_E_ENV, "too_many_connections"},
     {1206, MR_E_ENV, "out_of_memory"}, /* the lock table is full */
     {1226, MR_E_ENV, "too_many_connections"},
     {1227, MR_E_ENV, MR_CODE_NO_RIGHTS},
     {1290, MR_E_ENV, "read_only"},
     {1317, MR_E_ENV, "canceled"},
+    {1370, MR_E_ENV, MR_CODE_NO_RIGHTS}, /* of a trigger's function */
+    {1449, MR_E_ENV, "no_definer"},       /* of a trigger or a view: its user is gone */
     {1461, MR_E_ENV, "too_many_statements"},
+    {1792, MR_E_ENV, "read_only"},
+    {1812, MR_E_ENV, "table_broken"},
+    {1814, MR_E_ENV, "table_broken"},
     {1836, MR_E_ENV, "read_only"},
     {1845, MR_E_ENV, "no_such_algorithm"}, /* ddl.c takes the next one */
     {1846, MR_E_ENV, "no_such_algorithm"},
     {1927, MR_E_ENV, "connection"}, /* killed */
+    {1932, MR_E_ENV, "table_broken"},
+    {1969, MR_E_ENV, "canceled"}, /* max_statement_time */
     {3024, MR_E_ENV, "canceled"},
     {3100, MR_E_ENV, "refused_by_a_hook"},
     {3101, MR_E_BUSY, "busy"}, /* rolled back by group replication */
     {3169, MR_E_ENV, "canceled"},
     {4031, MR_E_ENV, "connection"}, /* idle for too long */
     {4092, MR_E_ENV, "no_such_algorithm"}, /* no more columns can be added instantly */
+    {4157, MR_E_ENV, "no_such_algorithm"}, /* nor to rows that may get so long */
 
     /* somebody else was there at the same time: at once again */
     {1205, MR_E_BUSY, "lock_timeout"},
@@ -155,10 +169,12 @@ static const struct rule rules[] = {
     {1364, MR_E_DATA, MR_CODE_CONSTRAINT},
     {1369, MR_E_DATA, MR_CODE_CONSTRAINT},
     {1411, MR_E_DATA, MR_CODE_OUT_OF_RANGE}, /* a function of the table's did not like the value */
+    {1416, MR_E_DATA, MR_CODE_OUT_OF_RANGE},
     {1441, MR_E_DATA, MR_CODE_OUT_OF_RANGE},
     {1442, MR_E_DATA, MR_CODE_REFUSED}, /* a trigger does what it may not */
     {1451, MR_E_DATA, MR_CODE_CONSTRAINT},
     {1452, MR_E_DATA, MR_CODE_CONSTRAINT},
+    {1467, MR_E_DATA, MR_CODE_OUT_OF_RANGE}, /* the column that counts by itself is at its end */
     {1526, MR_E_DATA, MR_CODE_CONSTRAINT}, /* no partition for the value */
     {1557, MR_E_DATA, MR_CODE_CONSTRAINT},
     {1586, MR_E_DATA, MR_CODE_CONSTRAINT},
@@ -175,6 +191,9 @@ static const struct rule rules[] = {
     {3156, MR_E_DATA, MR_CODE_REFUSED},
     {3157, MR_E_DATA, MR_CODE_TOO_LARGE}, /* JSON nested deeper than 100 */
     {3158, MR_E_DATA, MR_CODE_TOO_LARGE},
+    {3903, MR_E_DATA, MR_CODE_REFUSED}, /* what an index over an expression does not take */
+    {3904, MR_E_DATA, MR_CODE_REFUSED},
+    {3907, MR_E_DATA, MR_CODE_TOO_LARGE},
     {3819, MR_E_DATA, MR_CODE_CONSTRAINT},
     {3643, MR_E_DATA, MR_CODE_REFUSED}, /* a geometry of another reference system */
     {3751, MR_E_DATA, MR_CODE_OUT_OF_RANGE}, /* an index over an expression */
@@ -196,6 +215,33 @@ static const struct rule rules[] = {
     {2031, MR_E_BUG, "bug"},
 };
 
+static const struct {
+    const char *prefix;
+    enum mr_status status;
+    const char *code;
+} states[] = {
+    {"08", MR_E_ENV, "connection"},
+    {"21", MR_E_DATA, MR_CODE_CONSTRAINT},
+    {"22", MR_E_DATA, MR_CODE_OUT_OF_RANGE},
+    {"23", MR_E_DATA, MR_CODE_CONSTRAINT},
+    {"28", MR_E_ENV, "authentication"},
+    {"40", MR_E_BUSY, "busy"},
+    {"44", MR_E_DATA, MR_CODE_CONSTRAINT},
+    {"45", MR_E_DATA, MR_CODE_REFUSED}, /* a number of the user's own: SIGNAL in a trigger */
+};
+
+enum mr_status mr_my_classify_state(const char *state_z, const char **code_z)
+{
+    *code_z = MR_CODE_UNKNOWN;
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+        if (strncmp(state_z, states[i].prefix, 2) != 0)
+            continue;
+        *code_z = states[i].code;
+        return states[i].status;
+    }
+    return MR_E_ENV;
+}
+
 enum mr_status mr_my_classify(const char *native_z, const char **code_z)
 {
     const struct rule *found = NULL;
@@ -206,23 +252,6 @@ enum mr_status mr_my_classify(const char *native_z, const char **code_z)
             if (rules[i].number == number)
                 found = &rules[i];
     if (code_z)
-        *code_z = found ? found->code : MR_MY_UNKNOWN;
+        *code_z = found ? found->code : MR_CODE_UNKNOWN;
     return found ? found->status : MR_E_ENV;
-}
-
-enum mr_status mr_my_classify_state(const char *state_z, const char **code_z)
-{
-    static const struct {
-        char class[3];
-        const char *code;
-    } classes[] = {{"22", MR_CODE_OUT_OF_RANGE}, {"23", MR_CODE_CONSTRAINT}, {"45", MR_CODE_REFUSED}}; /* 45: SIGNAL in a trigger */
-
-    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
-        if (strncmp(state_z, classes[i].class, 2) != 0)
-            continue;
-        *code_z = classes[i].code;
-        return MR_E_DATA;
-    }
-    *code_z = MR_MY_UNKNOWN;
-    return MR_E_ENV;
 }

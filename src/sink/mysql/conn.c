@@ -43,6 +43,8 @@ static const char *own_hint(unsigned number)
     case 1290:
     case 1836:
         return "the server is read-only (a replica?): point target.url to the primary";
+    case 1449:
+        return "a trigger or view of the target belongs to a user that is gone: make it anew, or the user";
     case 1205:
         return "another session holds a lock; for changes of tables target.lock_timeout says how long to wait for it";
     case 1118:
@@ -65,7 +67,7 @@ static enum mr_status fill_error(const struct mr_my *my, unsigned number, const 
     enum mr_status status = mr_my_classify(native, &code);
     if (number == LOCK_TIMEOUT && my->lock_wait_ms > 0)
         status = MR_E_ENV; /* it has waited as long as it may: the caller has other things to do */
-    if (strcmp(code, MR_MY_UNKNOWN) == 0)
+    if (strcmp(code, MR_CODE_UNKNOWN) == 0)
         status = mr_my_classify_state(state, &code);
     mr_fail(err, status, "%s: %s", what, said);
     if (!err)
@@ -214,7 +216,8 @@ static const char *const session_settings[] = {
     "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'",
     "SET SESSION time_zone = '+00:00'",
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-    "SET SESSION autocommit = 1, foreign_key_checks = 1, unique_checks = 1",
+    "SET SESSION autocommit = 1, foreign_key_checks = 1, unique_checks = 1, completion_type = 0",
+    "SET SESSION sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0",
 };
 
 /* Wishes: where the server refuses, the work goes on. Without innodb_strict_mode a table of many columns is made with a warning, and only the row
@@ -227,6 +230,7 @@ static const char *const wishes_of_mariadb[] = {
     "SET SESSION idle_transaction_timeout = 300",
     "SET SESSION max_recursive_iterations = 4294967295",
     "SET SESSION system_versioning_alter_history = KEEP",
+    "SET SESSION check_constraint_checks = ON",
     NULL,
 };
 static const char *const wishes_of_mysql[] = {

@@ -16,7 +16,7 @@ static enum mr_status judge(struct mr_error *err, enum mr_status status, const c
         status = err->status = MR_E_ENV;
     if (status == MR_E_SCHEMA && (strcmp(err->code, "wrong_type") == 0 || strcmp(err->code, MR_CODE_OUT_OF_RANGE) == 0))
         status = err->status = MR_E_DATA; /* what is stored does not fit the new type */
-    if (status == MR_E_ENV && strcmp(err->code, MR_MY_UNKNOWN) == 0 && strncmp(state_z, "42", 2) == 0) {
+    if (status == MR_E_ENV && strcmp(err->code, MR_CODE_UNKNOWN) == 0 && strncmp(state_z, "42", 2) == 0) {
         status = err->status = MR_E_CONFIG; /* a rule of the server's about what can be: waiting does not change it */
         mr_my_set_code(err, MR_CODE_REFUSED);
     }

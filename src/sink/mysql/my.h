@@ -37,9 +37,8 @@ enum mr_status mr_my_holds(struct mr_type type, bool is_key, struct mr_value v, 
 void mr_my_render(const struct mr_ddl_step *step, const struct mr_catalog_table *now, const struct mr_server *server,
                   struct mr_buf *out);
 enum mr_ddl_cost mr_my_cost(const struct mr_ddl_step *step, const struct mr_server *server);
-#define MR_MY_UNKNOWN "unknown" /* the code word of an error that no rule knows */
 enum mr_status mr_my_classify(const char *native_z, const char **code_z);
-/* What the SQLSTATE of an error says that no rule knows by its number: DATA, or still unknown and so ENV. */
+/* What the SQLSTATE of an error says that no rule knows by its number: a class, or still unknown (MR_CODE_UNKNOWN) and so ENV. */
 enum mr_status mr_my_classify_state(const char *state_z, const char **code_z);
 
 /* The DECIMAL that a type becomes: never beyond 65 digits, 30 of them after the point. Digits open is the widest of all. */

@@ -209,7 +209,7 @@ static enum mr_status on_version(void *ctx, const struct mr_value *cells, size_t
 static void check_control(struct asking *a)
 {
     static const char *const names[] = {"meta", "position", "topic_fact", "tracked_table", "tracked_column", "type_history", "ddl_history",
-                                        "dead_letter"};
+                                        "source_type", "source_ddl", "dead_letter"};
     struct mr_error err = {0};
     int64_t version = 0;
     enum mr_status status = mr_my_exec(&a->my->base, MR_Q_control_version, NULL, 0, on_version, &version, NULL, &err);

@@ -15,6 +15,7 @@
 #define MAX_PASSWORD 4096
 #define CONNECT_SECONDS 10
 #define DEAD_PEER_MS 60000 /* an unanswered packet for so long ends the connection */
+#define NO_RIGHT_TO_DATABASE 1044 /* what a user without rights on it is told, whether it exists or not */
 #define NO_DATABASE 1049
 
 enum ssl_mode { SSL_DISABLED, SSL_PREFERRED, SSL_REQUIRED, SSL_VERIFY_CA, SSL_VERIFY_IDENTITY };
@@ -24,7 +25,7 @@ static const char *const ssl_modes[] = {"DISABLED", "PREFERRED", "REQUIRED", "VE
 struct url {
     const char *user_z, *password_z, *host_z, *database_z, *socket_z;
     const char *ssl_ca_z, *ssl_cert_z, *ssl_key_z;
-    bool has_password;
+    bool has_password, has_ssl_mode;
     unsigned port;
     enum ssl_mode ssl_mode;
     struct mr_arena *ar;
@@ -122,6 +123,7 @@ static enum mr_status take_ssl_mode(struct url *url, const char *value_z, struct
     for (size_t i = 0; i < sizeof(ssl_modes) / sizeof(ssl_modes[0]); i++) {
         if (mr_str_eq_nocase(mr_str_z(value_z), mr_str_z(ssl_modes[i]))) {
             url->ssl_mode = (enum ssl_mode)i;
+            url->has_ssl_mode = true;
             return MR_OK;
         }
     }
@@ -170,6 +172,8 @@ static enum mr_status check_parts(struct url *url, struct mr_error *err)
         return broken(err, "it names no database");
     if (mr_utf8_count(mr_str_z(url->database_z)) > MR_MY_MAX_IDENT)
         return broken(err, "the database's name is longer than 64 characters");
+    if (!url->has_ssl_mode && url->ssl_ca_z)
+        url->ssl_mode = SSL_VERIFY_CA; /* who names an authority wants it asked, as the servers' own clients do */
     if (url->ssl_mode >= SSL_VERIFY_CA && !url->ssl_ca_z)
         return broken(err, "ssl-mode VERIFY_CA and VERIFY_IDENTITY need ssl-ca");
     if (url->socket_z && *url->host_z && strcmp(url->host_z, "localhost") != 0)
@@ -229,6 +233,21 @@ static enum mr_status read_password(const char *path_z, char *out, struct mr_err
     return MR_OK;
 }
 
+/* The library says "No such file" without its name, and under PREFERRED goes on without encryption. */
+static enum mr_status check_file(const char *option_z, const char *path_z, struct mr_error *err)
+{
+    if (!path_z || access(path_z, R_OK) == 0)
+        return MR_OK;
+    return mr_fail(err, MR_E_CONFIG, "target.url: %s: cannot read %s: %s", option_z, path_z, strerror(errno));
+}
+
+static enum mr_status check_files(const struct url *url, struct mr_error *err)
+{
+    MR_TRY(check_file("ssl-ca", url->ssl_ca_z, err));
+    MR_TRY(check_file("ssl-cert", url->ssl_cert_z, err));
+    return check_file("ssl-key", url->ssl_key_z, err);
+}
+
 enum mr_status mr_my_check_url(const struct mr_config *cfg, struct mr_error *err)
 {
     struct mr_arena *ar = mr_arena_create(1024);
@@ -236,6 +255,8 @@ enum mr_status mr_my_check_url(const struct mr_config *cfg, struct mr_error *err
     struct url url;
     enum mr_status status = parse(cfg->target_url, ar, &url, err);
 
+    if (status == MR_OK)
+        status = check_files(&url, err);
     if (status == MR_OK && has_password_file(cfg)) {
         if (url.has_password)
             status = mr_fail(err, MR_E_CONFIG, "target.url has a password and target.password_file is set too; use one of them");
@@ -334,8 +355,9 @@ static enum mr_status connect_once(const struct url *url, const char *password_z
         memcpy(err->native, native, sizeof(err->native));
         mr_my_set_code(err, code);
     }
-    if (mysql_errno(conn) == NO_DATABASE)
-        mr_error_hint(err, "make the database that target.url names: CREATE DATABASE …");
+    if (mysql_errno(conn) == NO_DATABASE || mysql_errno(conn) == NO_RIGHT_TO_DATABASE)
+        mr_error_hint(err, "the database that target.url names must be there, and the user have rights on it: CREATE DATABASE %s; GRANT ALL ON %s.* TO %s",
+                      url->database_z, url->database_z, *url->user_z ? url->user_z : "…");
     mysql_close(conn);
     return status;
 }

@@ -91,6 +91,6 @@ enum mr_status mr_pg_classify(const char *native_z, const char **code_z)
         }
     }
     if (code_z)
-        *code_z = best ? best->code : "unknown";
+        *code_z = best ? best->code : MR_CODE_UNKNOWN;
     return best ? best->status : MR_E_ENV;
 }
