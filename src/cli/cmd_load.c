@@ -73,10 +73,12 @@ static int load(struct mr_cli_context *ctx, enum mr_engine_mode mode)
     }
     enum mr_status status = mr_engine_run(&parts, &stats, &unreachable, &err);
     mr_progress_end();
-    if (mode == MR_MODE_BACKFILL && status == MR_OK)
+    if (mode == MR_MODE_BACKFILL && status == MR_OK) {
         mr_progress_summary(&stats, ctx);
-    else
+    } else {
+        mr_progress_transactions(&stats);
         mr_log(MR_LOG_INFO, "stopped", MR_KV_INT("records", stats.records), MR_KV_INT("dead_letters", stats.dead_letters));
+    }
     return mr_cli_engine_exit(status, unreachable, &err);
 }
 

@@ -100,6 +100,13 @@ static void print_row(const char *name, uint64_t n, const char *note)
         printf("  %-16s %14s%s%s\n", name, grouped(n, text), note && *note ? "  " : "", note ? note : "");
 }
 
+void mr_progress_transactions(const struct mr_engine_stats *stats)
+{
+    if (stats->transactions + stats->transactions_split > 0)
+        mr_log(MR_LOG_INFO, "transactions of the source", MR_KV_INT("whole", stats->transactions), MR_KV_INT("split", stats->transactions_split),
+               MR_KV_INT("incomplete", stats->transactions_short));
+}
+
 static void summary(const struct mr_engine_stats *stats, const struct mr_config *cfg, const char *list_z)
 {
     double seconds = (double)(stats->now_ms - stats->started_ms) / 1000.0;
@@ -108,9 +115,7 @@ static void summary(const struct mr_engine_stats *stats, const struct mr_config 
                MR_KV_INT("deletes", stats->deletes), MR_KV_INT("appends", stats->appends),
                MR_KV_INT("tables", stats->tables), MR_KV_INT("dead_letters", stats->dead_letters),
                MR_KV_INT("control_messages", stats->control), MR_KV_DOUBLE("seconds", seconds));
-        if (stats->transactions + stats->transactions_split > 0)
-            mr_log(MR_LOG_INFO, "transactions of the source", MR_KV_INT("whole", stats->transactions),
-                   MR_KV_INT("split", stats->transactions_split), MR_KV_INT("incomplete", stats->transactions_short));
+        mr_progress_transactions(stats);
         if (stats->dead_letters > 0)
             printf("%llu dead letter%s: %s\n", (unsigned long long)stats->dead_letters,
                    stats->dead_letters == 1 ? "" : "s", list_z);

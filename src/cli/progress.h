@@ -14,5 +14,7 @@ void mr_progress_update(void *ctx, const struct mr_engine_stats *stats);
 void mr_progress_end(void);
 /* The summary table, to stdout on a terminal, one log line elsewhere. */
 void mr_progress_summary(const struct mr_engine_stats *stats, const struct mr_cli_context *ctx);
+/* A log line about transactions of the source, if they were kept together. */
+void mr_progress_transactions(const struct mr_engine_stats *stats);
 
 #endif

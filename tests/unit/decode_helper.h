@@ -233,6 +233,10 @@ static inline enum mr_status helper_emit(void *ctx, const struct mr_change *ev, 
         mr_buf_printf(out, " to %.*s.%.*s", MR_STR_FMT(ev->new_relation.database), MR_STR_FMT(ev->new_relation.table));
     if (ev->tx_id.len != 0)
         mr_buf_printf(out, " tx %.*s%s", MR_STR_FMT(ev->tx_id), ev->tx_last ? " last" : "");
+    if (ev->tx_order > 0)
+        mr_buf_printf(out, " no %lld of %.*s", (long long)ev->tx_order, MR_STR_FMT(ev->tx_scope));
+    for (size_t i = 0; ev->tx_end != NULL && i < ev->tx_end->count; i++)
+        mr_buf_printf(out, " %lld in %.*s", (long long)ev->tx_end->counts[i].events, MR_STR_FMT(ev->tx_end->counts[i].collection));
     render_elements(&ev->elements, out);
     return MR_OK;
 }

@@ -205,6 +205,31 @@ static void test_lone_payload_with_an_envelope_is_unwrapped(void **state)
     helper_free(h);
 }
 
+static void test_the_transaction_is_told(void **state)
+{
+    (void)state;
+    struct helper *h = helper_with("debezium");
+    /* As a number, or as its text; behind a prefix of whoever mirrors the topics. */
+    assert_decodes(h, "pre.shop.t", "{\"id\":1}",
+                   "{\"after\":{\"id\":1},\"source\":{\"name\":\"pre\",\"db\":\"shop\",\"table\":\"t\"},\"op\":\"u\","
+                   "\"transaction\":{\"id\":\"a:1\",\"total_order\":2,\"data_collection_order\":1}}",
+                   "upsert shop.t key(id=1) after(id=1) tx a:1 no 2 of pre");
+    assert_decodes(h, "dc1.pre.shop.t", "{\"id\":1}",
+                   "{\"after\":{\"id\":1},\"source\":{\"name\":\"pre\",\"db\":\"shop\",\"table\":\"t\"},\"op\":\"u\","
+                   "\"transaction\":{\"id\":\"a:1\",\"total_order\":\"2\",\"data_collection_order\":\"1\"}}",
+                   "upsert shop.t key(id=1) after(id=1) tx a:1 no 2 of dc1.pre");
+    assert_decodes(h, "dc1.pre.transaction", "{\"id\":\"a:1\"}",
+                   "{\"status\":\"END\",\"id\":\"a:1\",\"event_count\":3,\"data_collections\":["
+                   "{\"data_collection\":\"shop.t\",\"event_count\":2},{\"data_collection\":\"shop.u\",\"event_count\":\"1\"}],\"ts_ms\":1}",
+                   "control transaction tx a:1 2 in shop.t 1 in shop.u");
+    /* A truncate of MySQL's is a transaction by itself. */
+    assert_decodes(h, "pre.shop.t", NULL,
+                   "{\"before\":null,\"after\":null,\"source\":{\"connector\":\"mariadb\",\"name\":\"pre\",\"db\":\"shop\",\"table\":\"t\"},\"op\":\"t\","
+                   "\"transaction\":{\"id\":\"a:2\",\"total_order\":1,\"data_collection_order\":1}}",
+                   "truncate shop.t tx a:2 last no 1 of pre");
+    helper_free(h);
+}
+
 static void test_control_messages_are_passed_over(void **state)
 {
     (void)state;
@@ -345,6 +370,7 @@ int main(void)
         cmocka_unit_test(test_deep_structs_out_of_order_are_read_in_one_go),
         cmocka_unit_test(test_key_of_another_kind_than_the_row_is_no_key_change),
         cmocka_unit_test(test_lone_payload_with_an_envelope_is_unwrapped),
+        cmocka_unit_test(test_the_transaction_is_told),
         cmocka_unit_test(test_control_messages_are_passed_over),
         cmocka_unit_test(test_row_in_a_debezium_topic_is_refused),
         cmocka_unit_test(test_schema_of_the_source_stands_for_the_database),
