@@ -30,6 +30,9 @@ struct mr_engine_stats {
     uint64_t nulled;        /* values left out under policy null */
     uint64_t ddl;           /* DDL steps run */
     uint64_t commits;
+    uint64_t transactions;  /* of the source, applied whole (transactions: source) */
+    uint64_t transactions_split; /* that could not be kept together */
+    uint64_t transactions_short; /* applied with fewer records than their end told of, or without one */
     uint64_t tables;        /* touched */
     int64_t started_ms, now_ms; /* monotonic */
     int64_t input_done, input_total; /* summed lag of the source (files: bytes, Kafka: records); total -1 unknown */

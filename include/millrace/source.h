@@ -91,6 +91,8 @@ struct mr_source_ops {
     enum mr_status (*ends)(const struct mr_config *cfg, const struct mr_partition *parts, size_t count, int timeout_ms,
                            int64_t *end, struct mr_error *err);
     const struct mr_feed_ops *feed;
+    /* Read no further in one partition, or (on false) do again. Beside pause and resume, which concern all; ends when the partition is assigned anew. */
+    void (*hold)(struct mr_source *src, const struct mr_partition *part, bool on);
 };
 
 /* Every source, NULL at the end (src/source/registry.c). */

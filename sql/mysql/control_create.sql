@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS {meta} (
     created_at     DATETIME(6) NOT NULL,
     updated_at     DATETIME(6) NOT NULL,
     PRIMARY KEY (id)
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation} COMMENT 'One row: facts about the control tables themselves.';
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {collation} COMMENT 'One row: facts about the control tables themselves.';
 
 CREATE TABLE IF NOT EXISTS {position} (
     place_key   BINARY(32) NOT NULL COMMENT 'SHA-256 of length of pipeline, pipeline, topic',
@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS {position} (
     epoch       BIGINT NOT NULL COMMENT 'grows with every owner: a former owner finds itself fenced',
     updated_at  DATETIME(6) NOT NULL,
     PRIMARY KEY (place_key, `partition`, lane)
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
   COMMENT 'How far each partition (or file) has been loaded. Moved in the same transaction as the rows: this is the exactly-once guarantee.';
 
 CREATE TABLE IF NOT EXISTS {topic_fact} (
@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS {topic_fact} (
     envelopes_seen TINYINT(1) NOT NULL COMMENT 'change envelopes came, a tombstone is then redundant',
     updated_at     DATETIME(6) NOT NULL,
     PRIMARY KEY (place_key)
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation} COMMENT 'What is known of a topic: the format found out.';
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {collation} COMMENT 'What is known of a topic: the format found out.';
 
 CREATE TABLE IF NOT EXISTS {tracked_table} (
     target_schema   VARCHAR(255) NOT NULL,
@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS {tracked_table} (
     expanded_name   LONGTEXT NOT NULL COMMENT 'schema.table as the name templates gave it, before any substitute',
     updated_at      DATETIME(6) NOT NULL,
     PRIMARY KEY (target_schema, target_table)
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
   COMMENT 'The tables that Millrace loads, and where their rows come from.';
 
 CREATE TABLE IF NOT EXISTS {tracked_column} (
@@ -84,7 +84,7 @@ CREATE TABLE IF NOT EXISTS {tracked_column} (
     widened_from_not_null TINYINT(1) NOT NULL,
     updated_at            DATETIME(6) NOT NULL,
     PRIMARY KEY (target_schema, target_table, column_name)
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
   COMMENT 'The columns of those tables: type, evidence for it, and the events that forced it. Statistics are approximate. Those of millrace_planned:TABLE are as DDL was to make them, written before it ran.';
 
 CREATE TABLE IF NOT EXISTS {type_history} (
@@ -103,7 +103,7 @@ CREATE TABLE IF NOT EXISTS {type_history} (
     record_offset BIGINT NOT NULL,
     PRIMARY KEY (id),
     KEY by_table (target_schema, target_table, id)
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation} COMMENT 'What happened to the type of a field.';
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {collation} COMMENT 'What happened to the type of a field.';
 
 CREATE TABLE IF NOT EXISTS {ddl_history} (
     id            BIGINT NOT NULL AUTO_INCREMENT,
@@ -117,7 +117,7 @@ CREATE TABLE IF NOT EXISTS {ddl_history} (
     `partition`   INT NOT NULL,
     record_offset BIGINT NOT NULL,
     PRIMARY KEY (id)
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation} COMMENT 'The DDL that Millrace ran.';
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {collation} COMMENT 'The DDL that Millrace ran.';
 
 CREATE TABLE IF NOT EXISTS {source_type} (
     place_key       BINARY(32) NOT NULL COMMENT 'SHA-256 of length of pipeline, pipeline, topic',
@@ -131,7 +131,7 @@ CREATE TABLE IF NOT EXISTS {source_type} (
     told            LONGTEXT NOT NULL COMMENT 'JSON: the place in the log of the source, and the table as it is from there on',
     recorded_at     DATETIME(6) NOT NULL,
     PRIMARY KEY (place_key, `partition`, record_offset, part)
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
   COMMENT 'What schema topics told of the columns of source tables: rows without a schema are decoded by it.';
 
 CREATE TABLE IF NOT EXISTS {source_ddl} (
@@ -143,7 +143,7 @@ CREATE TABLE IF NOT EXISTS {source_ddl} (
     part        INT NOT NULL COMMENT 'which of the things that the statement does, from 0',
     recorded_at DATETIME(6) NOT NULL,
     PRIMARY KEY (place_key, `partition`, position, part)
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
   COMMENT 'What of a schema change at the source has been done in the target: nothing of it is done twice.';
 
 CREATE TABLE IF NOT EXISTS {status_datamart} (
@@ -208,7 +208,7 @@ CREATE TABLE IF NOT EXISTS {dead_letter} (
     failed_rows         LONGTEXT NOT NULL COMMENT 'JSON list of the keys that failed, empty = the whole message',
     PRIMARY KEY (id),
     KEY by_state (state, id)
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
   COMMENT 'Messages that could not be loaded, with their exact bytes and the reason.';
 
 INSERT INTO {meta} (id, layout_version, schema_epoch, created_at, updated_at)

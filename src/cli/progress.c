@@ -108,6 +108,9 @@ static void summary(const struct mr_engine_stats *stats, const struct mr_config 
                MR_KV_INT("deletes", stats->deletes), MR_KV_INT("appends", stats->appends),
                MR_KV_INT("tables", stats->tables), MR_KV_INT("dead_letters", stats->dead_letters),
                MR_KV_INT("control_messages", stats->control), MR_KV_DOUBLE("seconds", seconds));
+        if (stats->transactions + stats->transactions_split > 0)
+            mr_log(MR_LOG_INFO, "transactions of the source", MR_KV_INT("whole", stats->transactions),
+                   MR_KV_INT("split", stats->transactions_split), MR_KV_INT("incomplete", stats->transactions_short));
         if (stats->dead_letters > 0)
             printf("%llu dead letter%s: %s\n", (unsigned long long)stats->dead_letters,
                    stats->dead_letters == 1 ? "" : "s", list_z);
@@ -127,6 +130,9 @@ static void summary(const struct mr_engine_stats *stats, const struct mr_config 
     print_row("rows deleted", stats->deletes, "");
     print_row("truncates", stats->truncates, "");
     print_row("control messages", stats->control, "");
+    print_row("transactions", stats->transactions, "of the source, each applied as a whole");
+    print_row("  split", stats->transactions_split, "could not be kept together");
+    print_row("  incomplete", stats->transactions_short, "the topics lack records of them");
     print_row("nothing to do", stats->skipped, "deletes of what was not there");
     print_row("tables", stats->tables, NULL);
     print_row("ddl steps", stats->ddl, "");

@@ -81,6 +81,17 @@ enum mr_status mr_config_fail(const struct mr_config *cfg, const void *value, st
 }
 
 /* Text and {db}, {table}, {topic}; no other braces. */
+/* The shares of several appliers are transactions of their own. */
+static enum mr_status check_transactions(const struct mr_config *cfg, struct mr_error *err)
+{
+    if (cfg->transactions != MR_TRANSACTIONS_SOURCE || cfg->appliers == 1)
+        return MR_OK;
+    (void)mr_config_fail(cfg, &cfg->transactions, err, "source does not go with target.appliers %u: each applier has a transaction of its own, so "
+                         "that readers would see halves of the source's", (unsigned)cfg->appliers);
+    mr_error_hint(err, "set target.appliers to 1, or transactions to batch");
+    return MR_E_CONFIG;
+}
+
 static enum mr_status check_template(const struct mr_config *cfg, char *const *value, struct mr_error *err)
 {
     const char *at = *value;
@@ -113,6 +124,7 @@ static enum mr_status check(const struct mr_config *cfg, struct mr_error *err)
     MR_TRY(check_template(cfg, &cfg->target_schema, err));
     MR_TRY(check_template(cfg, &cfg->target_table, err));
     MR_TRY(mr_config_check_unwrap(cfg, err));
+    MR_TRY(check_transactions(cfg, err));
     MR_TRY(mr_config_check_status(cfg, err));
     if (!*cfg->format)
         return mr_config_fail(cfg, &cfg->format, err, "is empty; \"auto\" finds the format out");

@@ -19,6 +19,8 @@ static const struct mr_word evolve_words[] = {
     {"full", MR_EVOLVE_FULL}, {"add", MR_EVOLVE_ADD}, {"none", MR_EVOLVE_NONE}, {NULL, 0}};
 static const struct mr_word ddl_words[] = {
     {"ignore", MR_DDL_IGNORE}, {"report", MR_DDL_REPORT}, {"apply", MR_DDL_APPLY}, {NULL, 0}};
+static const struct mr_word transaction_words[] = {
+    {"batch", MR_TRANSACTIONS_BATCH}, {"source", MR_TRANSACTIONS_SOURCE}, {NULL, 0}};
 static const struct mr_word id_size_words[] = {{"4", MR_ID_4}, {"8", MR_ID_8}, {NULL, 0}};
 static const struct mr_word protobuf_schema_words[] = {
     {"text", MR_PROTOBUF_TEXT}, {"descriptor", MR_PROTOBUF_DESCRIPTOR}, {NULL, 0}};
@@ -125,6 +127,9 @@ const struct mr_option mr_options[] = {
                "counted. `report`: written to the log and to the control table `ddl_history`. `apply`: columns and tables are added, "
                "widened, renamed and dropped in the target as at the source, as far as `target.evolve` allows; the statement itself is "
                "never run. Truncates are applied in every mode."},
+    {"transactions", MR_OPT_WORD, AT(transactions), .words = transaction_words, .default_z = "batch",
+     .help_z = "Where a transaction of the target may end. `batch`: between any two events. `source`: only between transactions of the "
+               "source, where the producer marks them; the rows of one, of whatever tables, become visible together. Needs one applier."},
     {"format", MR_OPT_TEXT, AT(format), .default_z = "auto", .flag_z = "--format",
      .help_z =
          "Format of the events. `auto` finds it out for each topic; `json` (plain rows) is never guessed. `avro`, `protobuf`, `json_sr`, "
@@ -139,7 +144,7 @@ const struct mr_option mr_options[] = {
     {"topics", MR_OPT_PAIRS, AT(topics),
      .help_z = "Formats of single topics: `NAME: {key: kafka, value: avro, key_columns: \"id BIGINT\"}`. `*` and `?` are wildcards in "
                "names; the longest name that fits wins, each setting by itself. Settings: `key`, `value`, `key_columns`, "
-               "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, `key_window`, `null_key`, "
+               "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, `wrap_single_value`, `key_window`, `null_key`, "
                "`key_value_conflict`, and, each with `key_` or `value_` in front, `use_schema_id`, `use_schema_guid`, `use_message_indexes`, "
                "`schema_file`."},
 
@@ -171,7 +176,11 @@ const struct mr_option mr_options[] = {
     {"null.key", MR_OPT_TEXT, AT(null_key), .default_z = "error",
      .help_z = "A record without key in a table that has one: `error` (a dead letter) or `skip`. It holds where a key format is named."},
     {"value.columns", MR_OPT_COMMAS, AT(value_columns), .default_z = "",
-     .help_z = "Columns of the values, for `kafka` (one) and `delimited` (all, in their order), with types as in `key.columns`."},
+     .help_z = "Columns of the values, with types as in `key.columns`: for `kafka` (one) and `delimited` (all, in their order), and, where only "
+               "some are wanted or their types are to be declared, for `json`, `json_sr`, `avro` and `protobuf`."},
+    {"wrap.single.value", MR_OPT_TEXT, AT(wrap_single_value), .default_z = "",
+     .help_z = "Is a `json` or `json_sr` value of one column an object? `true`, `false`: always, never. Without it, it is one if it has a member of "
+               "the declared column's name. With `false` and no declared column the value is the column `ROWVAL`."},
     {"value.delimiter", MR_OPT_TEXT, AT(value_delimiter), .default_z = "", .default_note_z = "`,`",
      .help_z = "What separates the fields of a `delimited` value."},
 
@@ -456,6 +465,12 @@ const struct mr_option mr_options[] = {
      .help_z = "or this many bytes,"},
     {"batch.interval", MR_OPT_DURATION, AT(batch_interval_ms), .default_z = "100ms", .min = 1, .max = HOUR,
      .help_z = "or when its first row has waited this long."},
+    {"batch.transaction_bytes", MR_OPT_SIZE, AT(transaction_bytes), .default_z = "256MiB", .min = MIB, .max = 64 * GIB,
+     .help_z = "Under `transactions: source`: how much may be held in memory for transactions that are not whole. Beyond it the oldest one is "
+               "applied in parts, which is told and counted."},
+    {"batch.transaction_wait", MR_OPT_DURATION, AT(transaction_wait_ms), .default_z = "60s", .min = 1, .max = 24 * HOUR,
+     .help_z = "Under `transactions: source`: how long the rest of a transaction is waited for, since its last record came. Then it is applied "
+               "in parts, which is told and counted."},
 
     {"status.kafka.topic", MR_OPT_TEXT, AT(status_topic), .default_z = "",
      .help_z = "Topic in which Millrace tells about its own work, in Prostore's status events: deltas, writes and changes of "

@@ -110,6 +110,9 @@ bool mr_unwrap_advice(struct mr_str key, const char **name_z, const char **advic
     static const struct {
         const char *key_z, *advice_z;
     } others[] = {
+        {"unwrap.type", "leave it out: it names the transform, which is built in"},
+        {"unwrap.predicate", "leave it out: the transform applies to what is an envelope; source.kafka.topics names the topics"},
+        {"unwrap.negate", "leave it out: the transform applies to what is an envelope; source.kafka.topics names the topics"},
         {"unwrap.sanitize.field.names", "its successor says the same: unwrap.field.name.adjustment.mode: avro"},
         {"unwrap.operation.header", "its successor says the same: unwrap.add.headers: op"},
         {"unwrap.add.source.fields", "its successor says the same: unwrap.add.fields: source.NAME"},

@@ -115,8 +115,49 @@ static struct mr_str text_at(const struct mr_json_doc *doc, uint32_t node, struc
     return mr_json_is(doc, node, MR_J_STRING) ? mr_json_string(doc, node, ar, NULL) : MR_STR("");
 }
 
-enum mr_status mr_control_emit(enum mr_control kind, const struct mr_shape *sh, struct mr_arena *ar,
-                               mr_emit_fn emit, void *ctx, struct mr_error *err)
+/* A number, or its text: some producers write it so. */
+static int64_t number_at(const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar)
+{
+    int64_t n = 0;
+    if (mr_json_is(doc, node, MR_J_STRING))
+        (void)mr_parse_int64(mr_json_string(doc, node, ar, NULL), &n);
+    else
+        (void)mr_json_int64(doc, node, &n);
+    return n;
+}
+
+/* `data_collections`: [{"data_collection": "shop.orders", "event_count": 2}, …] */
+static const struct mr_tx_end *end_of(const struct mr_shape *sh, struct mr_arena *ar)
+{
+    const struct mr_json_doc *doc = sh->doc;
+    uint32_t list = sh->node[MR_M_DATA_COLLECTIONS];
+    struct mr_tx_end *out = mr_arena_zalloc(ar, sizeof *out);
+    out->events = number_at(doc, sh->node[MR_M_EVENT_COUNT], ar);
+    if (!mr_json_is(doc, list, MR_J_ARRAY))
+        return out;
+    size_t count = 0;
+    for (uint32_t n = list + 1; n < doc->nodes[list].next; n = doc->nodes[n].next)
+        count++;
+    struct mr_tx_count *counts = mr_arena_zalloc(ar, (count + 1) * sizeof *counts);
+    for (uint32_t n = list + 1; n < doc->nodes[list].next; n = doc->nodes[n].next) {
+        counts[out->count].collection = text_at(doc, MR_JSON_MEMBER(doc, n, "data_collection"), ar);
+        counts[out->count++].events = number_at(doc, MR_JSON_MEMBER(doc, n, "event_count"), ar);
+    }
+    out->counts = counts;
+    return out;
+}
+
+/* Whose transactions they are is in the topic's name alone: `<topic.prefix>.transaction`. */
+static void fill_transaction(const struct mr_record *rec, const struct mr_shape *sh, struct mr_arena *ar, struct mr_change *ev)
+{
+    ptrdiff_t dot = mr_str_rfind(rec->topic, '.');
+    ev->tx_id = text_at(sh->doc, sh->node[MR_M_ID], ar);
+    ev->tx_scope = dot > 0 ? mr_str_of(rec->topic.ptr, (size_t)dot) : rec->topic;
+    if (mr_json_string_is(sh->doc, sh->node[MR_M_STATUS], MR_STR("END")))
+        ev->tx_end = end_of(sh, ar);
+}
+
+static struct mr_change *change_of(enum mr_control kind, const struct mr_shape *sh, struct mr_arena *ar)
 {
     struct mr_change *ev = mr_arena_zalloc(ar, sizeof(*ev));
     ev->op = MR_OP_CONTROL;
@@ -129,5 +170,20 @@ enum mr_status mr_control_emit(enum mr_control kind, const struct mr_shape *sh, 
         ev->statement_db = ev->relation.database;
         ev->statement = text_at(sh->doc, sh->node[MR_M_DDL], ar);
     }
+    return ev;
+}
+
+enum mr_status mr_control_emit(enum mr_control kind, const struct mr_shape *sh, struct mr_arena *ar,
+                               mr_emit_fn emit, void *ctx, struct mr_error *err)
+{
+    return emit(ctx, change_of(kind, sh, ar), err);
+}
+
+enum mr_status mr_control_emit_message(const struct mr_record *rec, enum mr_control kind, const struct mr_shape *sh, struct mr_arena *ar,
+                                       mr_emit_fn emit, void *ctx, struct mr_error *err)
+{
+    struct mr_change *ev = change_of(kind, sh, ar);
+    if (kind == MR_CONTROL_TRANSACTION)
+        fill_transaction(rec, sh, ar, ev);
     return emit(ctx, ev, err);
 }

@@ -17,5 +17,8 @@ bool mr_control_key(const struct mr_record *rec, const struct mr_connect_message
 /* Emit the CONTROL change; `shape` may be NULL. */
 enum mr_status mr_control_emit(enum mr_control kind, const struct mr_shape *shape, struct mr_arena *ar,
                                mr_emit_fn emit, void *ctx, struct mr_error *err) MR_MUST_CHECK;
+/* The same for a message that has been recognised: with what a transaction's boundary tells. */
+enum mr_status mr_control_emit_message(const struct mr_record *rec, enum mr_control kind, const struct mr_shape *shape, struct mr_arena *ar,
+                                       mr_emit_fn emit, void *ctx, struct mr_error *err) MR_MUST_CHECK;
 
 #endif

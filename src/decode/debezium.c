@@ -99,6 +99,41 @@ struct source {
     int64_t us;
 };
 
+/* The connector's topics have names of the form `<topic.prefix>.<rest>`, maybe behind a prefix of whoever mirrors them: as far as the connector's own
+ * prefix, which `source.name` tells. */
+static struct mr_str scope_of(struct mr_str topic, struct mr_str name)
+{
+    for (size_t at = 0; name.len > 0 && at + name.len < topic.len; at++) {
+        bool begins = at == 0 || topic.ptr[at - 1] == '.';
+        if (begins && topic.ptr[at + name.len] == '.' && memcmp(topic.ptr + at, name.ptr, name.len) == 0)
+            return mr_str_of(topic.ptr, at + name.len);
+    }
+    return name;
+}
+
+/* The member `transaction`: the connector's provide.transaction.metadata. For MySQL and MariaDB a TRUNCATE is a
+ * transaction by itself, whose end is never told. */
+static void read_transaction(const struct mr_record *rec, const struct mr_shape *sh, struct mr_arena *ar, struct mr_change *out)
+{
+    const struct mr_json_doc *doc = sh->doc;
+    uint32_t tx = sh->node[MR_M_TRANSACTION], source = sh->node[MR_M_SOURCE];
+    if (!mr_json_is(doc, tx, MR_J_OBJECT))
+        return;
+    uint32_t id = MR_JSON_MEMBER(doc, tx, "id"), order = MR_JSON_MEMBER(doc, tx, "total_order");
+    uint32_t name = MR_JSON_MEMBER(doc, source, "name"), connector = MR_JSON_MEMBER(doc, source, "connector");
+    bool commits_ddl = mr_json_string_is(doc, connector, MR_STR("mysql")) || mr_json_string_is(doc, connector, MR_STR("mariadb"));
+    if (!mr_json_is(doc, id, MR_J_STRING))
+        return;
+    out->tx_last = commits_ddl && mr_json_string_is(doc, sh->node[MR_M_OP], MR_STR("t"));
+    out->tx_id = mr_json_string(doc, id, ar, NULL);
+    if (mr_json_is(doc, name, MR_J_STRING))
+        out->tx_scope = scope_of(rec->topic, mr_json_string(doc, name, ar, NULL));
+    if (mr_json_is(doc, order, MR_J_STRING)) /* several producers write numbers of the transaction as texts */
+        (void)mr_parse_int64(mr_json_string(doc, order, ar, NULL), &out->tx_order);
+    else
+        (void)mr_json_int64(doc, order, &out->tx_order);
+}
+
 static struct mr_str text_at(const struct mr_json_doc *doc, uint32_t node, struct mr_arena *ar)
 {
     return mr_json_is(doc, node, MR_J_STRING) ? mr_json_string(doc, node, ar, NULL) : MR_STR("");
@@ -148,19 +183,33 @@ static struct source read_source(const struct mr_json_doc *doc, uint32_t node, s
 struct adding {
     const struct mr_config *cfg;
     struct mr_fields meta, headers;
+    struct mr_change tx; /* of the message: tx_id, tx_scope, tx_order */
     struct mr_arena *ar;
     mr_emit_fn emit;
     void *ctx;
 };
+
+static enum mr_status emit_marked(void *ctx, const struct mr_change *ev, struct mr_error *err)
+{
+    struct adding *add = ctx;
+    if (add->tx.tx_id.len == 0)
+        return add->emit(add->ctx, ev, err);
+    struct mr_change copy = *ev;
+    copy.tx_id = add->tx.tx_id;
+    copy.tx_scope = add->tx.tx_scope;
+    copy.tx_order = add->tx.tx_order;
+    copy.tx_last = add->tx.tx_last;
+    return add->emit(add->ctx, &copy, err);
+}
 
 /* Takes out of the row what the metadata columns replace. */
 static enum mr_status emit_added(void *ctx, const struct mr_change *ev, struct mr_error *err)
 {
     struct adding *add = ctx;
     if (ev->op == MR_OP_DELETE && !ev->is_tombstone && add->cfg->drops_delete_events)
-        return mr_control_emit(MR_CONTROL_EMPTY, NULL, add->ar, add->emit, add->ctx, err);
+        return mr_control_emit(MR_CONTROL_EMPTY, NULL, add->ar, emit_marked, add, err);
     if (add->meta.count == 0 && add->headers.count == 0)
-        return add->emit(add->ctx, ev, err);
+        return emit_marked(add, ev, err);
     struct mr_change *copy = mr_arena_alloc(add->ar, sizeof(*copy));
     *copy = *ev;
     copy->meta = add->meta;
@@ -168,7 +217,7 @@ static enum mr_status emit_added(void *ctx, const struct mr_change *ev, struct m
     mr_meta_override(&add->meta, &copy->after);
     if (copy->is_whole_before) /* it may become the row */
         mr_meta_override(&add->meta, &copy->before);
-    return add->emit(add->ctx, copy, err);
+    return emit_marked(add, copy, err);
 }
 
 /* ---- Rows ---- */
@@ -417,13 +466,14 @@ static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec
         struct adding add = {.cfg = dec->cfg, .ar = ar, .emit = emit, .ctx = ctx};
         add.meta = mr_meta_fields(dec->meta, dec->cn, rec, &sh, value.schema, MR_STR(""), ar);
         add.headers = mr_meta_headers(dec->meta, dec->cn, rec, &sh, value.schema, MR_STR(""), ar);
+        read_transaction(rec, &sh, ar, &add.tx);
         return is_mongodb ? mongodb(dec, rec, &value, &sh, ar, emit_added, &add, err)
                           : relational(dec, rec, &value, &sh, ar, emit_added, &add, err);
     }
     if (mr_control_recognise(rec, &value, &sh, &control)) {
         struct filling f = {dec->cfg, &sh, ar, emit, ctx};
         if (control != MR_CONTROL_SCHEMA_CHANGE)
-            return mr_control_emit(control, &sh, ar, emit, ctx, err);
+            return mr_control_emit_message(rec, control, &sh, ar, emit, ctx, err);
         if (!value.is_wrapped) /* where it is, the rows are, and tell their types themselves */
             mr_source_types_learn(dec->types, rec, &sh);
         return mr_control_emit(control, &sh, ar, emit_filled, &f, err);

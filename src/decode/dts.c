@@ -235,6 +235,7 @@ static struct mr_change *new_change(struct message *m, enum mr_op op, const char
         ev->source_us = m->in.source_s * MR_US_PER_SEC;
     if (!mr_str_eq_z(m->in.tx_id, "0"))
         ev->tx_id = m->in.tx_id;
+    ev->tx_marks_last = ev->tx_id.len > 0; /* by a record of its own */
     if (op_z != NULL)
         ev->meta = mr_meta_fields(m->dec->meta, m->dec->cn, m->rec, NULL, NULL, mr_str_z(op_z), m->ar);
     return ev;
@@ -335,7 +336,11 @@ static enum mr_status row(struct message *m, struct mr_error *err)
 
 static enum mr_status mark(struct message *m, enum mr_control kind, struct mr_error *err)
 {
-    return mr_control_emit(kind, NULL, m->ar, m->emit, m->ctx, err);
+    struct mr_change *ev = new_change(m, MR_OP_CONTROL, NULL);
+    ev->control = kind;
+    ev->relation = (struct mr_relation){MR_STR(""), MR_STR("")};
+    ev->tx_last = m->in.op == MR_DTS_COMMIT && ev->tx_id.len > 0;
+    return m->emit(m->ctx, ev, err);
 }
 
 static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec,

@@ -361,7 +361,7 @@ static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec
     enum mr_control control;
     mr_shape_of(&value.doc, value.root, ar, &sh);
     if (mr_control_recognise(rec, &value, &sh, &control))
-        return mr_control_emit(control, &sh, ar, emit, ctx, err);
+        return mr_control_emit_message(rec, control, &sh, ar, emit, ctx, err);
     if (dec->is_detected && mr_debezium_is_envelope(&value, &sh)) {
         enum mr_status status = mr_fail_data(
             err, MR_CODE_AMBIGUOUS, "a Debezium envelope in a topic of rows without envelope");

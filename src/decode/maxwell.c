@@ -292,6 +292,7 @@ static struct mr_change *new_change(struct message *m, enum mr_op op, const char
         ev->source_us = ts * us_per_ts;
     if (mr_json_is(doc, xid, MR_J_NUMBER)) {
         ev->tx_id = mr_json_raw(doc, xid);
+        ev->tx_marks_last = true;
         ev->tx_last = mr_json_is(doc, MR_JSON_MEMBER(doc, m->sh->object, "commit"), MR_J_TRUE);
     }
     if (op_z == NULL)

@@ -341,6 +341,24 @@ static enum mr_status open_text(struct mr_payloads *p, enum mr_connect_side side
                             : "this is no JSON");
 }
 
+/* A value that stands for itself (wrap.single.value: false): a row of one column. */
+static enum mr_status wrap_value(struct mr_payloads *p, struct mr_arena *ar, struct mr_connect_message *msg,
+                                 struct mr_error *err)
+{
+    struct mr_json_build *b = &p->build[MR_SIDE_VALUE];
+    mr_json_build_reset(b);
+    mr_json_build_open(b, MR_J_OBJECT);
+    mr_json_build_name(b, MR_BARE_VALUE);
+    mr_json_build_copy(b, &msg->doc, msg->root);
+    mr_json_build_close(b);
+    MR_TRY(mr_json_build_finish(b, ar, &msg->doc, err));
+    if (msg->schema != NULL)
+        msg->schema = mr_payload_bare_row(msg->schema, ar);
+    msg->root = 0;
+    msg->is_wrapped = true;
+    return MR_OK;
+}
+
 /* Declared columns of bytes that know no names. */
 static enum mr_status open_bytes(struct mr_payloads *p, const struct mr_payload_rule *rule,
                                  enum mr_connect_side side, struct mr_str bytes,
@@ -367,7 +385,7 @@ static enum mr_status open_encoded(struct mr_payloads *p, const struct mr_payloa
                                    struct mr_str bytes, struct mr_arena *ar, struct mr_connect_message *out,
                                    struct mr_error *err)
 {
-    struct mr_columns_from from = {.rule = rule, .encoding = rule->encoding[side]};
+    struct mr_columns_from from = {.rule = rule, .side = side, .encoding = rule->encoding[side]};
     struct mr_columns none = {0};
     bool is_key = side == MR_SIDE_KEY,
          is_bytes = from.encoding == MR_ENC_KAFKA || from.encoding == MR_ENC_DELIMITED;
@@ -386,6 +404,8 @@ static enum mr_status open_encoded(struct mr_payloads *p, const struct mr_payloa
         from.columns = &none;
     } else if (from.encoding == MR_ENC_JSON) {
         MR_TRY(open_text(p, side, &with, ar, out, err));
+        if (!is_key && from.columns->count == 0 && !out->is_null)
+            MR_TRY(wrap_value(p, ar, out, err));
     } else {
         MR_TRY(open_framed(p, rule, side, &with, bytes, ar, out, err));
     }
@@ -430,6 +450,13 @@ static enum mr_status open_side(struct mr_payloads *p, const struct mr_payload_r
         return MR_OK;
     }
     enum mr_status status = open_encoded(p, rule, side, rec, bytes, ar, msg, err);
+    if (status == MR_E_DATA && encoding == MR_ENC_AUTO &&
+        strcmp(err != NULL ? err->code : "", MR_CODE_UNKNOWN_SCHEMA) == 0)
+        mr_error_hint(err,
+                      "it looks framed by a registry; if it is not, name its format (%s), for this topic "
+                      "under topics; if it is, "
+                      "the record was written with another registry, or the schema has been deleted there",
+                      is_key ? "format.key: kafka, none, …" : "format.value");
     if (status == MR_E_DATA)
         mr_error_prefix(err, "%s: ", is_key ? "key" : "value");
     return status;

@@ -114,9 +114,9 @@ static bool is_wrapped(const struct mr_columns_from *from, const struct mr_conne
     if (from->encoding == MR_ENC_AVRO || from->encoding == MR_ENC_PROTOBUF)
         return mr_json_is(&msg->doc, msg->root, MR_J_OBJECT) && msg->schema != NULL &&
                msg->schema->kind == MR_C_STRUCT;
-    if (mr_str_eq_z(from->rule->wrap_single, "true"))
+    if (mr_str_eq_z(from->rule->wrap_single[from->side], "true"))
         return true;
-    if (mr_str_eq_z(from->rule->wrap_single, "false"))
+    if (mr_str_eq_z(from->rule->wrap_single[from->side], "false"))
         return false;
     return member_of(&msg->doc, msg->root, from->columns->items[0].name, ar) != MR_JSON_NONE;
 }

@@ -19,6 +19,7 @@ enum mr_status mr_window_cut(struct mr_str said, struct mr_str *bytes, struct mr
 /* Where a message's columns come from and how. */
 struct mr_columns_from {
     const struct mr_payload_rule *rule;
+    enum mr_connect_side side;
     enum mr_encoding encoding;        /* of the message: never AUTO */
     const struct mr_columns *columns; /* count 0: none declared */
     struct mr_window window;

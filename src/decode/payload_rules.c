@@ -26,6 +26,7 @@ static const char *const member_names[] = {
     "key_delimiter",
     "value_delimiter",
     "key_wrap_single",
+    "wrap_single_value",
     "key_window",
     "null_key",
     "key_value_conflict",
@@ -47,6 +48,7 @@ enum member {
     M_KEY_DELIMITER,
     M_VALUE_DELIMITER,
     M_WRAP,
+    M_WRAP_VALUE,
     M_WINDOW,
     M_NULL_KEY,
     M_CONFLICT,
@@ -257,13 +259,16 @@ static void make(const struct mr_config *cfg, struct mr_str topic, struct mr_pay
         value = mr_str_z(format_z);
     if (!encoding_of(value, &out->encoding[MR_SIDE_VALUE]))
         out->decoder_z = value.ptr;
-    if (out->encoding[MR_SIDE_VALUE] == MR_ENC_JSON) { /* plain rows: the decoder of that name */
-        out->decoder_z = "json";
-        out->encoding[MR_SIDE_VALUE] = MR_ENC_AUTO;
-    }
-
     out->columns[MR_SIDE_KEY] = choose(cfg, topic, M_KEY_COLUMNS, cfg->key_columns);
     out->columns[MR_SIDE_VALUE] = choose(cfg, topic, M_VALUE_COLUMNS, cfg->value_columns);
+    out->wrap_single[MR_SIDE_KEY] = choose(cfg, topic, M_WRAP, cfg->key_wrap_single);
+    out->wrap_single[MR_SIDE_VALUE] = choose(cfg, topic, M_WRAP_VALUE, cfg->wrap_single_value);
+    if (out->encoding[MR_SIDE_VALUE] == MR_ENC_JSON) { /* plain rows: the decoder of that name reads them */
+        bool is_plain =
+            out->columns[MR_SIDE_VALUE].len == 0 && !mr_str_eq_z(out->wrap_single[MR_SIDE_VALUE], "false");
+        out->decoder_z = "json";
+        out->encoding[MR_SIDE_VALUE] = is_plain ? MR_ENC_AUTO : MR_ENC_JSON;
+    }
     bool has_columns = out->columns[MR_SIDE_KEY].len != 0;
     out->is_key_explicit = key.len != 0 || has_columns;
     if (key.len != 0)
@@ -278,7 +283,6 @@ static void make(const struct mr_config *cfg, struct mr_str topic, struct mr_pay
     out->column_name = choose(cfg, topic, M_COLUMN_NAME, cfg->key_column_name);
     out->delimiter[MR_SIDE_KEY] = choose(cfg, topic, M_KEY_DELIMITER, cfg->key_delimiter);
     out->delimiter[MR_SIDE_VALUE] = choose(cfg, topic, M_VALUE_DELIMITER, cfg->value_delimiter);
-    out->wrap_single = choose(cfg, topic, M_WRAP, cfg->key_wrap_single);
     out->window = choose(cfg, topic, M_WINDOW, cfg->key_window);
     out->null_key = choose(cfg, topic, M_NULL_KEY, cfg->null_key);
     out->conflict = choose(cfg, topic, M_CONFLICT, cfg->key_value_conflict);
@@ -342,6 +346,26 @@ static enum mr_status check_mode(const struct mr_config *cfg, const struct mr_pa
     return status;
 }
 
+static enum mr_status check_value_columns(const struct mr_payload_rule *r, struct mr_error *err)
+{
+    enum mr_encoding e = r->encoding[MR_SIDE_VALUE];
+    bool is_bytes = e == MR_ENC_KAFKA || e == MR_ENC_DELIMITED;
+    if (e == MR_ENC_AUTO && r->columns[MR_SIDE_VALUE].len != 0)
+        return mr_fail(
+            err, MR_E_CONFIG,
+            "value.columns are declared, but the values' format is %s: it must be json, json_sr, avro, "
+            "protobuf, kafka or delimited",
+            r->decoder_z);
+    if (r->wrap_single[MR_SIDE_VALUE].len != 0 && (e == MR_ENC_PROTOBUF || e == MR_ENC_AVRO))
+        return mr_fail(err, MR_E_CONFIG,
+                       "wrap.single.value is for the formats json and json_sr: with %s the schema tells",
+                       mr_encoding_name(e));
+    if (is_bytes && mr_str_eq_z(r->wrap_single[MR_SIDE_VALUE], "true"))
+        return mr_fail(err, MR_E_CONFIG, "wrap.single.value: values of the format %s are never objects",
+                       mr_encoding_name(e));
+    return MR_OK;
+}
+
 static enum mr_status check_rule(const struct mr_payload_rule *r, struct mr_error *err)
 {
     if (r->encoding[MR_SIDE_VALUE] == MR_ENC_NONE)
@@ -362,7 +386,9 @@ static enum mr_status check_rule(const struct mr_payload_rule *r, struct mr_erro
         (r->encoding[MR_SIDE_VALUE] == MR_ENC_KAFKA || r->encoding[MR_SIDE_VALUE] == MR_ENC_DELIMITED))
         return mr_fail(err, MR_E_CONFIG, "values of the format %s need their columns: value.columns",
                        mr_encoding_name(r->encoding[MR_SIDE_VALUE]));
-    MR_TRY(check_word("key.wrap.single", r->wrap_single, "auto", "true", "false", err));
+    MR_TRY(check_word("key.wrap.single", r->wrap_single[MR_SIDE_KEY], "auto", "true", "false", err));
+    MR_TRY(check_word("wrap.single.value", r->wrap_single[MR_SIDE_VALUE], "true", "false", NULL, err));
+    MR_TRY(check_value_columns(r, err));
     MR_TRY(check_word("key.window", r->window, "none", "time", "session", err));
     MR_TRY(check_word("null.key", r->null_key, "error", "skip", NULL, err));
     return check_word("key.value.conflict", r->conflict, "error", "key", "value", err);

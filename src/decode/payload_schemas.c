@@ -197,8 +197,7 @@ static enum mr_status add(struct build *b, const struct mr_schema_place *place,
     return add_one(b, place, reply, name, err);
 }
 
-/* A row whose one column the value is. */
-static const struct mr_connect_schema *bare_row(const struct mr_connect_schema *of, struct mr_arena *ar)
+const struct mr_connect_schema *mr_payload_bare_row(const struct mr_connect_schema *of, struct mr_arena *ar)
 {
     struct mr_connect_schema *row = mr_connect_make(MR_C_STRUCT, MR_STR(""), NULL, MR_JSON_NONE, ar);
     struct mr_connect_field *field = mr_arena_zalloc(ar, sizeof(*field));
@@ -231,7 +230,7 @@ static enum mr_status finish(struct build *b, struct mr_error *err)
                           ? mr_avro_connect(schema->avro)
                           : mr_json_schema_connect(b->json, b->s->cfg->json_schema_formats);
     if (schema->connect->kind != MR_C_STRUCT || schema->connect->type.kind != MR_T_NONE)
-        schema->bare_row = bare_row(schema->connect, schema->ar);
+        schema->bare_row = mr_payload_bare_row(schema->connect, schema->ar);
     return MR_OK;
 }
 
@@ -270,6 +269,10 @@ static enum mr_status compile(struct mr_payload_schemas *s, const struct mr_fram
     if (frame->by == MR_BY_FILE) {
         begin(&b, frame->type);
         MR_TRY_DONE(add_files(&b, frame->files, err));
+    } else if (s->reg ==
+               NULL) { /* patterns of topics may combine in ways that the check at the start does not see */
+        MR_TRY_DONE(
+            mr_fail(err, MR_E_CONFIG, "the schemas of this topic are a registry's; set registry.url"));
     } else {
         MR_TRY_DONE(mr_registry_schema(s->reg, &place, b.ar, &reply, err));
         begin(&b, reply.type);

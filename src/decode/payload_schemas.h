@@ -20,6 +20,8 @@ struct mr_payload_schema {
 
 /* The column of a value that is no record. */
 #define MR_BARE_VALUE MR_STR("ROWVAL")
+/* A row whose one column the value is. */
+const struct mr_connect_schema *mr_payload_bare_row(const struct mr_connect_schema *of, struct mr_arena *ar);
 
 struct mr_payload_schemas;
 enum mr_status mr_payload_schemas_create(const struct mr_config *cfg, struct mr_payload_schemas **out,

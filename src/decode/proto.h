@@ -80,6 +80,7 @@ struct mr_proto_message {
     bool is_compiling;
     struct mr_proto_field *fields;
     size_t field_count, field_cap;
+    uint32_t *by_number; /* indexes of the fields, by their numbers; NULL = not linked, few */
     struct mr_proto_message **nested;
     size_t nested_count, nested_cap;
     uint32_t oneofs;

@@ -1,6 +1,8 @@
 /* Names in a Protobuf schema to the types they mean, and the well-known types. See proto.h. */
 #include "proto_parts.h"
 
+#include <stdlib.h>
+
 /* The well-known types, as far as they are needed to read them: field numbers are Google's. */
 const char mr_proto_well_known_z[] =
     "syntax = \"proto3\"; package google.protobuf;"
@@ -220,6 +222,24 @@ static enum mr_status link_fields(struct mr_proto *p, struct mr_proto_message *m
     return MR_OK;
 }
 
+static int compare_numbers(const void *a, const void *b, void *ctx)
+{
+    const struct mr_proto_field *fields = ctx;
+    uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+    if (fields[i].number != fields[j].number)
+        return fields[i].number < fields[j].number ? -1 : 1;
+    return i < j ? -1 : i > j;
+}
+
+static void index_fields(struct mr_proto *p, struct mr_proto_message *msg)
+{
+    msg->by_number = mr_arena_alloc(p->ar, (msg->field_count + 1) * sizeof(*msg->by_number));
+    for (size_t i = 0; i < msg->field_count; i++)
+        msg->by_number[i] = (uint32_t)i;
+    if (msg->field_count > 1)
+        qsort_r(msg->by_number, msg->field_count, sizeof(*msg->by_number), compare_numbers, msg->fields);
+}
+
 /* `counts` → `CountsEntry`: what the compiler would call the entries of that map. */
 static bool is_entry_name(struct mr_str field, struct mr_str entry)
 {
@@ -278,6 +298,7 @@ enum mr_status mr_proto_link(struct mr_proto *p, struct mr_error *err)
         if (named->message == NULL)
             continue;
         find_maps(named->message);
+        index_fields(p, named->message);
         for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
             if (mr_str_eq_z(named->message->name, known[k].name_z))
                 named->message->known = (uint8_t)known[k].known;

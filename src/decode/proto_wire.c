@@ -171,14 +171,26 @@ unsigned mr_proto_wire_of(const struct mr_proto_field *f)
     return 0;
 }
 
+/* Which field has the number; mostly the one of `hint` or the next. A message may be full of numbers that the schema does not have, so they are
+ * not looked for one by one. */
 static size_t field_of(const struct mr_proto_message *msg, uint32_t number, size_t hint)
 {
-    for (size_t i = 0; i < msg->field_count; i++) {
+    bool is_indexed = msg->by_number != NULL;
+    for (size_t i = 0; i < (is_indexed && msg->field_count > 2 ? 2 : msg->field_count); i++) {
         size_t at = (hint + i) % msg->field_count;
         if (msg->fields[at].number == number)
             return at;
     }
-    return SIZE_MAX;
+    size_t low = 0, high = is_indexed ? msg->field_count : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (msg->fields[msg->by_number[middle]].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_there = is_indexed && low < msg->field_count && msg->fields[msg->by_number[low]].number == number;
+    return is_there ? msg->by_number[low] : SIZE_MAX;
 }
 
 void mr_proto_scan_free(struct mr_proto_scan *s)

@@ -199,6 +199,7 @@ static struct mr_change *new_change(struct message *m, enum mr_op op, const char
     ev->source_us = mr_parse_timestamp(meta_text(m, "time"), &us) ? us : INT64_MIN;
     ev->tx_id = meta_text(m, "trans");
     ev->tx_last = ev->tx_id.len != 0 && is_last(m);
+    ev->tx_marks_last = ev->tx_id.len != 0 && meta_text(m, "size").len != 0;
     if (op_z != NULL)
         ev->meta = mr_meta_fields(m->dec->meta, m->dec->cn, m->rec, NULL, NULL, mr_str_z(op_z), m->ar);
     return ev;
@@ -225,7 +226,11 @@ static enum mr_status emit_update(struct message *m, const struct mr_fields *old
 
 static enum mr_status nothing(struct message *m, enum mr_control kind, struct mr_error *err)
 {
-    return mr_control_emit(kind, NULL, m->ar, m->emit, m->ctx, err);
+    struct mr_change *ev = new_change(m, MR_OP_CONTROL, NULL);
+    ev->control = kind;
+    ev->relation = (struct mr_relation){MR_STR(""), MR_STR("")};
+    ev->tx_last = ev->tx_last || (kind == MR_CONTROL_TRANSACTION && ev->tx_id.len > 0);
+    return m->emit(m->ctx, ev, err);
 }
 
 static enum mr_status insert(struct message *m, struct mr_error *err)

@@ -111,7 +111,7 @@ static enum mr_status start_appliers(struct mr_engine *e, struct mr_error *err)
 static bool is_finished(const struct mr_engine *e)
 {
     return e->source_ended && e->open == NULL && e->todo_count == 0 && e->in_flight_count == 0 &&
-           (e->chunk == NULL || e->chunk->next == e->chunk->count);
+           mr_engine_chunk_is_read(e);
 }
 
 static enum mr_status loop(struct mr_engine *e, struct mr_error *err)
@@ -155,7 +155,7 @@ static void finish(struct mr_engine *e, bool ok)
     int64_t stop_by = mr_engine_stop_by(e);
     int64_t deadline = stop_by != 0 ? stop_by : mr_monotonic_ms() + e->cfg->shutdown_timeout_ms / 2;
     enum mr_status status = MR_OK;
-    if (e->fatal.status == MR_OK && !e->need_redo && e->todo_count == 0 && (ok || e->intake.change_count <= 1))
+    if (e->fatal.status == MR_OK && !e->need_redo && e->todo_count == 0 && (ok || (e->txq == NULL && e->intake.change_count <= 1)))
         status = mr_engine_flush(e, &err);
     if (status == MR_OK)
         status = mr_engine_drain(e, deadline, &err);
@@ -211,6 +211,8 @@ static bool shut_down(struct mr_engine *e, bool ok)
 {
     finish(e, ok);
     bool clean = stop_appliers(e);
+    if (clean)
+        mr_engine_tx_end(e, ok);
     if (e->source != NULL && clean) { /* else an applier may still look at its records */
         struct mr_source *source = e->source;
         mr_engine_release_all(e);
@@ -267,6 +269,8 @@ enum mr_status mr_engine_run(const struct mr_engine_parts *parts, struct mr_engi
         status = start_sender(e, err);
     if (status == MR_OK)
         status = start_appliers(e, err);
+    if (status == MR_OK)
+        mr_engine_tx_start(e);
     if (status == MR_OK)
         status = open_source(e, err);
     if (status == MR_OK)

@@ -9,12 +9,11 @@
 #include <millrace/base/mem.h>
 #include <millrace/base/time.h>
 
-#define STATISTICS_MS 5000
 #define MAX_NEW_PAUSE 4096 /* batches */
 
 /* ---- records and chunks ---- */
 
-static void unref_chunk(struct mr_engine *e, struct mr_chunk *chunk)
+void mr_engine_unref_chunk(struct mr_engine *e, struct mr_chunk *chunk)
 {
     if (chunk == NULL || --chunk->refs > 0)
         return;
@@ -31,10 +30,10 @@ static struct mr_batch *new_batch(struct mr_engine *e)
     return batch;
 }
 
-static void recycle(struct mr_engine *e, struct mr_batch *batch)
+void mr_engine_recycle(struct mr_engine *e, struct mr_batch *batch)
 {
     for (size_t i = 0; i < batch->chunk_count; i++)
-        unref_chunk(e, batch->chunks[i]);
+        mr_engine_unref_chunk(e, batch->chunks[i]);
     mr_batch_clear(batch, 0);
     if (e->spare_count < sizeof e->spare / sizeof e->spare[0])
         e->spare[e->spare_count++] = batch;
@@ -45,15 +44,15 @@ static void recycle(struct mr_engine *e, struct mr_batch *batch)
 void mr_engine_release_all(struct mr_engine *e)
 {
     if (e->open != NULL)
-        recycle(e, e->open);
+        mr_engine_recycle(e, e->open);
     e->open = NULL;
     for (size_t i = 0; i < e->in_flight_count; i++)
-        recycle(e, e->in_flight[i]);
+        mr_engine_recycle(e, e->in_flight[i]);
     e->in_flight_count = 0;
     for (size_t i = 0; i < e->todo_count; i++)
-        recycle(e, e->todo[i]);
+        mr_engine_recycle(e, e->todo[i]);
     e->todo_count = 0;
-    unref_chunk(e, e->chunk);
+    mr_engine_unref_chunk(e, e->chunk);
     e->chunk = NULL;
 }
 
@@ -64,8 +63,7 @@ static bool is_ours(const struct mr_part_state *ps)
     return ps->owned && !ps->dropped && !ps->stopped;
 }
 
-/* A partition that went and came back is read anew from its stored position: what is still in hand from before would leave a gap, or come twice. */
-static bool is_current(const struct mr_part_state *ps, const struct mr_record *rec)
+bool mr_engine_is_current(const struct mr_part_state *ps, const struct mr_record *rec)
 {
     return is_ours(ps) && rec->epoch == ps->epoch;
 }
@@ -83,7 +81,7 @@ static enum mr_status take_in(struct mr_engine *e, struct mr_batch *batch, uint3
     const struct mr_record *rec = &batch->records[i];
     struct mr_part_state *ps = mr_parts_get(&e->part_states, rec->part);
     *split = false;
-    if (!is_current(ps, rec))
+    if (!mr_engine_is_current(ps, rec))
         return MR_OK;
     if (batch->ddl != NULL) { /* nothing follows a schema change in its batch */
         *split = i > 0;
@@ -131,18 +129,35 @@ static void cut(struct mr_engine *e, struct mr_batch *batch, uint32_t i)
 
 static enum mr_status make(struct mr_engine *e, struct mr_batch *batch, struct mr_error *err);
 
-/* Record i must begin a batch. The first one does, so it is its own rows that do not go together: they are applied one by one, in a batch of
- * their own. */
+/* The first record of those that go into one transaction with record i. */
+static uint32_t unit_of(const struct mr_batch *batch, uint32_t i)
+{
+    while (i > 0 && batch->records[i].goes_along)
+        i--;
+    return i;
+}
+
+/* Record i must begin a batch, together with what goes along with it. The first ones do, so it is their own rows that do not go together: they are
+ * applied one by one, in a batch of their own. */
 static enum mr_status split_batch(struct mr_engine *e, struct mr_batch *batch, uint32_t i, struct mr_error *err)
 {
-    if (i > 0) {
-        cut(e, batch, i);
-        return e->intake.change_count > 1 ? make(e, batch, err) : MR_OK; /* else nothing of the record was folded */
+    uint32_t first = unit_of(batch, i), next = 1;
+    bool is_clean = e->intake.change_count <= 1; /* nothing of the record was folded */
+    if (batch->unfolded && first == 0 && i > 0) {
+        mr_tx_queue_note_split(e->txq, "the key of a table changes within it, or a table within it is altered");
+        batch->records[i].goes_along = false;
+        first = i;
+    }
+    if (first > 0) {
+        cut(e, batch, first);
+        return is_clean && first == i ? MR_OK : make(e, batch, err);
     }
     if (batch->unfolded)
         return mr_fail(err, MR_E_BUG, "a record cannot begin a batch");
-    if (batch->record_count > 1)
-        cut(e, batch, 1);
+    while (next < batch->record_count && batch->records[next].goes_along)
+        next++;
+    if (next < batch->record_count)
+        cut(e, batch, next);
     batch->unfolded = true;
     return make(e, batch, err);
 }
@@ -303,7 +318,7 @@ static void settle(struct mr_engine *e, size_t at)
     commit_source(e, batch);
     memmove(&e->in_flight[at], &e->in_flight[at + 1], (e->in_flight_count - at - 1) * sizeof *e->in_flight);
     e->in_flight_count--;
-    recycle(e, batch);
+    mr_engine_recycle(e, batch);
 }
 
 /* Account for whatever is done, oldest first. A batch behind a refused one is settled too, so that what it committed is known. */
@@ -526,7 +541,7 @@ static bool is_full(const struct mr_engine *e);
 
 static bool is_all_read(const struct mr_engine *e)
 {
-    return e->source_ended && e->todo_count == 0 && (e->chunk == NULL || e->chunk->next == e->chunk->count);
+    return e->source_ended && e->todo_count == 0 && mr_engine_chunk_is_read(e);
 }
 
 /* The open batch begins with a record that waits for another: is there time, and room, to wait on? */
@@ -596,7 +611,9 @@ static enum mr_status end_before_waiting(struct mr_engine *e, struct mr_batch *b
     if (at == MR_NOT_HELD)
         return MR_OK;
     if (at > 0) {
-        cut(e, batch, at);
+        uint32_t first = unit_of(batch, at);
+        batch->records[at].goes_along = batch->records[at].goes_along && first > 0;
+        cut(e, batch, first > 0 ? first : at);
         return make(e, batch, err);
     }
     if (is_all_read(e))
@@ -616,7 +633,7 @@ enum mr_status mr_engine_flush(struct mr_engine *e, struct mr_error *err)
         return MR_OK;
     if (batch->part_count == 0) { /* nothing of it is ours any more */
         e->open = NULL;
-        recycle(e, batch);
+        mr_engine_recycle(e, batch);
         return MR_OK;
     }
     e->dispatching = true;
@@ -677,7 +694,7 @@ static enum mr_status do_todo(struct mr_engine *e, struct mr_error *err)
 
 static enum mr_status poll_chunk(struct mr_engine *e, int timeout_ms, struct mr_error *err)
 {
-    unref_chunk(e, e->chunk);
+    mr_engine_unref_chunk(e, e->chunk);
     struct mr_chunk *chunk = e->chunk = mr_chunk_take(&e->chunks);
     if (e->source_paused && e->source_ops->resume != NULL)
         e->source_ops->resume(e->source);
@@ -726,14 +743,48 @@ static int64_t left_ms(const struct mr_engine *e)
     return left < 0 ? 0 : left;
 }
 
+/* Whole transactions of the source from the queue into the open batch, until none is left or the batch must end. */
+static enum mr_status take_units(struct mr_engine *e, bool *end, struct mr_error *err)
+{
+    const struct mr_record *unit;
+    size_t count;
+    MR_TRY(mr_engine_tx_feed(e, err));
+    while (!is_full(e) && !e->need_redo && !e->requeue && mr_tx_queue_next(e->txq, &unit, &count)) {
+        if (e->open == NULL)
+            e->open = new_batch(e);
+        struct mr_batch *batch = e->open;
+        uint32_t first = (uint32_t)batch->record_count;
+        for (size_t k = 0; k < count; k++) {
+            uint32_t index = mr_batch_take(batch, unit[k].chunk, &unit[k]);
+            batch->records[index].goes_along = k > 0;
+            mr_engine_unref_chunk(e, unit[k].chunk);
+        }
+        for (uint32_t i = first; i < batch->record_count; i++) {
+            const struct mr_record *rec = &batch->records[i];
+            struct mr_part_state *ps = mr_parts_get(&e->part_states, rec->part);
+            bool split = false;
+            MR_TRY(take_in(e, batch, i, &split, err));
+            if (mr_engine_is_current(ps, rec))
+                ps->taken = rec->position;
+            if (!split)
+                continue;
+            *end = true;
+            return split_batch(e, batch, i, err);
+        }
+    }
+    return MR_OK;
+}
+
 /* Records from the chunk into the open batch, until the chunk is empty or the batch must end. */
 static enum mr_status take_records(struct mr_engine *e, bool *end, struct mr_error *err)
 {
     struct mr_chunk *chunk = e->chunk;
+    if (e->txq != NULL)
+        return take_units(e, end, err);
     while (chunk->next < chunk->count && !is_full(e)) {
         const struct mr_record *rec = &chunk->records[chunk->next];
         struct mr_part_state *ps = mr_parts_get(&e->part_states, rec->part);
-        if (!is_current(ps, rec) || rec->position <= ps->taken) { /* taken away, or told again after a rebalance */
+        if (!mr_engine_is_current(ps, rec) || rec->position <= ps->taken) { /* taken away, or told again after a rebalance */
             chunk->next++;
             continue;
         }
@@ -744,7 +795,7 @@ static enum mr_status take_records(struct mr_engine *e, bool *end, struct mr_err
         bool split = false;
         MR_TRY(take_in(e, batch, index, &split, err));
         chunk->next++;
-        if (is_current(ps, rec)) /* still: taking it in may have waited for the target */
+        if (mr_engine_is_current(ps, rec)) /* still: taking it in may have waited for the target */
             ps->taken = rec->position;
         if (!split)
             continue;
@@ -793,12 +844,16 @@ static bool waits_for_status_topic(struct mr_engine *e)
 
 enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err)
 {
-    bool is_read = e->source_ended && e->open == NULL && e->todo_count == 0 && e->chunk->next == e->chunk->count;
+    if (e->txq != NULL)
+        mr_engine_tx_tick(e);
+    bool is_read = e->source_ended && e->open == NULL && e->todo_count == 0 && mr_engine_chunk_is_read(e);
     harvest(e, is_read ? 50 : 0);
     if (e->fatal.status != MR_OK)
         return MR_OK;
     if (e->need_redo)
         return mr_engine_redo(e, err);
+    if (e->requeue && e->txq != NULL && e->open == NULL)
+        MR_TRY(mr_engine_tx_requeue(e, err));
     if (e->todo_count > 0)
         return do_todo(e, err);
     MR_TRY(mr_engine_save_statistics(e, false, err));
@@ -806,7 +861,7 @@ enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err)
     if (waits_for_status_topic(e))
         return MR_OK;
 
-    if (e->chunk == NULL || e->chunk->next == e->chunk->count) {
+    if (mr_engine_chunk_is_read(e)) {
         if (e->source_ended)
             return mr_engine_flush(e, err);
         int64_t timeout = left_ms(e), most = e->in_flight_count > 0 ? 50 : 200; /* with an ear for what is done, and for a stop */
@@ -821,27 +876,5 @@ enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err)
     MR_TRY(take_records(e, &end, err));
     if (end || is_due(e))
         return mr_engine_flush(e, err);
-    return MR_OK;
-}
-
-/* ---- statistics ---- */
-
-enum mr_status mr_engine_save_statistics(struct mr_engine *e, bool now, struct mr_error *err)
-{
-    int64_t ms = mr_monotonic_ms();
-    if (!now && (ms - e->last_statistics_ms < STATISTICS_MS || e->control == NULL))
-        return MR_OK;
-    if (!now && e->sink_ops->single_writer && e->in_flight_count > 0)
-        return MR_OK; /* it would wait for the applier's transaction */
-    e->last_statistics_ms = ms;
-    for (size_t i = 0; i < mr_relations_count(e->rels); i++) {
-        struct mr_rel *rel = mr_relations_at(e->rels, i);
-        if (!rel->saved || rel->shape_dirty || mr_tracker_changed(rel->tk))
-            continue;
-        enum mr_status status = mr_gate_save_statistics(&e->gate, rel, err);
-        if (status == MR_E_ENV || status == MR_E_BUSY)
-            return MR_OK; /* approximate by promise: next time */
-        MR_TRY(status);
-    }
     return MR_OK;
 }

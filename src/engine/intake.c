@@ -252,6 +252,39 @@ static enum mr_status decode(struct mr_intake *in, struct mr_batch *batch, struc
     return MR_OK;
 }
 
+static enum mr_status on_peek(void *ctx, const struct mr_change *ev, struct mr_error *err)
+{
+    struct mr_tx_mark *mark = ctx;
+    (void)err;
+    mark->has_rows = mark->has_rows || (ev->op != MR_OP_CONTROL && !ev->is_tombstone);
+    if (ev->tx_id.len > 0) {
+        mark->id = ev->tx_id;
+        mark->scope = ev->tx_scope;
+        mark->order = ev->tx_order;
+        mark->marks_last = ev->tx_marks_last;
+        mark->is_last = mark->is_last || ev->tx_last;
+        mark->end = ev->tx_end;
+    }
+    return MR_OK;
+}
+
+enum mr_status mr_intake_peek(struct mr_intake *in, const struct mr_record *rec, struct mr_arena *ar, struct mr_tx_mark *out,
+                              struct mr_error *err)
+{
+    struct topic_entry *topic = NULL;
+    *out = (struct mr_tx_mark){0};
+    if (rec->broken_code != NULL)
+        return MR_OK;
+    MR_TRY(load_types(in, err));
+    MR_TRY(topic_of(in, rec, &topic, err));
+    enum mr_status status = mr_decoder_set_decode(in->decoders, rec, &topic->facts, ar, on_peek, out, err);
+    if (status != MR_E_DATA)
+        return status;
+    *out = (struct mr_tx_mark){0};
+    mr_error_clear(err);
+    return MR_OK;
+}
+
 /* Put the record into the dead letters: one per record, its rows named. */
 static void bury(struct mr_intake *in, struct mr_batch *batch, const struct mr_record *rec,
                  const struct mr_rel *rel, struct mr_str rows, const struct mr_error *err)

@@ -4,6 +4,7 @@
 #define MILLRACE_ENGINE_INTAKE_H
 
 #include "batch.h"
+#include "source_tx.h"
 
 struct mr_intake {
     const struct mr_config *cfg;
@@ -45,6 +46,11 @@ void mr_intake_free(struct mr_intake *in);
 enum mr_status mr_intake_record(struct mr_intake *in, struct mr_batch *batch, uint32_t index,
                                 struct mr_part_state *part, bool *split, bool *barrier, struct mr_error *err)
     MR_MUST_CHECK;
+
+/* What the record tells of its transaction, before it is taken in; borrowed from the record and `ar`. One that cannot be decoded tells nothing; what it
+ * is, is found out when it is taken in. Statuses: OK; ENV, CONFIG, BUG. */
+enum mr_status mr_intake_peek(struct mr_intake *in, const struct mr_record *rec, struct mr_arena *ar, struct mr_tx_mark *out,
+                              struct mr_error *err) MR_MUST_CHECK;
 
 /* Topic facts that changed since the last call, and what schema topics told since, are saved in the open transaction of `sink`. */
 enum mr_status mr_intake_save_facts(struct mr_intake *in, struct mr_sink *sink, struct mr_error *err) MR_MUST_CHECK;

@@ -9,6 +9,7 @@
 #include "applier.h"
 #include "ddl_gate.h"
 #include "intake.h"
+#include "source_tx.h"
 #include "status_sender.h"
 #include "type_feed.h"
 #include "watch.h"
@@ -40,6 +41,9 @@ struct mr_engine {
     bool told_full;                     /* that the load waits for the status topic */
     struct mr_watch *watch;             /* over the control connection, while a stop is due */
 
+    struct mr_tx_queue *txq;            /* transactions: source; else NULL */
+    struct mr_arena *peek_ar;           /* for reading a record's transaction */
+    bool requeue;                       /* partitions have gone: what waits for a transaction, or is to be made anew, is put together once more */
     struct mr_chunk *chunk;             /* being read from; NULL none */
     struct mr_chunk_pool chunks;
     struct mr_batch *open;              /* being filled; NULL none */
@@ -117,5 +121,27 @@ enum mr_status mr_engine_redo(struct mr_engine *e, struct mr_error *err) MR_MUST
 /* Save tracked columns' counts, if it is time (or `now`). */
 enum mr_status mr_engine_save_statistics(struct mr_engine *e, bool now, struct mr_error *err) MR_MUST_CHECK;
 void mr_engine_release_all(struct mr_engine *e);
+void mr_engine_unref_chunk(struct mr_engine *e, struct mr_chunk *chunk);
+/* Give the batch's memory and records back. */
+void mr_engine_recycle(struct mr_engine *e, struct mr_batch *batch);
+/* Is the record of a claim that still holds? A partition that went and came back is read anew from its stored position: what is still in hand from
+ * before would leave a gap, or come twice. */
+bool mr_engine_is_current(const struct mr_part_state *ps, const struct mr_record *rec);
+
+/* tx_flow.c: records on their way through the queue of `transactions: source`. */
+void mr_engine_tx_start(struct mr_engine *e);
+void mr_engine_tx_end(struct mr_engine *e, bool ok);
+/* From the chunk into the queue. */
+enum mr_status mr_engine_tx_feed(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
+/* Time passes, the input ends. */
+void mr_engine_tx_tick(struct mr_engine *e);
+/* After `requeue`: batches that are to be made anew, and everything that waits, go through the queue again, but for what is not ours any more. */
+enum mr_status mr_engine_tx_requeue(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
+
+/* Nothing of what has been read can be taken into a batch. */
+static inline bool mr_engine_chunk_is_read(const struct mr_engine *e)
+{
+    return (e->chunk == NULL || e->chunk->next == e->chunk->count) && (e->txq == NULL || !mr_tx_queue_ready(e->txq));
+}
 
 #endif

@@ -17,7 +17,7 @@ struct mr_part_state *mr_parts_get(struct mr_parts *parts, const struct mr_parti
         state->part = part;
         for (uint32_t i = 0; i < MR_MAX_LANES; i++)
             state->committed[i] = state->dispatched[i] = MR_POSITION_NONE;
-        state->taken = MR_POSITION_NONE;
+        state->taken = state->queued = MR_POSITION_NONE;
         parts->items[part->index] = state;
     }
     return state;

@@ -19,6 +19,8 @@ struct mr_part_state {
     int64_t dispatched[MR_MAX_LANES];     /* what it will hold when all that is under way has committed */
     int64_t given_up;                     /* halves of updates up to there are not waited for any more */
     int64_t taken;                        /* position after the last record that entered a batch */
+    int64_t queued;                       /* transactions: source: after the last one that waits, or has waited, for its transaction */
+    bool is_ahead;                        /* the source has been told to read no further in it for now */
 };
 
 struct mr_parts {

@@ -108,6 +108,18 @@ static bool has_numbers_below(struct place *pl, struct mr_str path)
     return found;
 }
 
+/* Has the column a second one for what does not fit it (policy `variant`)? A document or an array may be there. */
+static bool has_variant(struct place *pl, struct mr_str path)
+{
+    int base = mr_tracker_find(pl->tk, path);
+    bool found = false;
+
+    pl->looks += mr_tracker_count(pl->tk);
+    for (size_t i = 0; i < mr_tracker_count(pl->tk) && !found && base >= 0; i++)
+        found = mr_tracker_variant_of(pl->tk, i) == base;
+    return found;
+}
+
 static bool may_hold(const struct mr_tracked_column *col)
 {
     return col->type.kind == MR_T_JSON || col->type.kind == MR_T_ARRAY || col->type.kind == MR_T_TEXT;
@@ -134,10 +146,14 @@ static enum answer look_at(struct place *pl, const struct mr_step *step, uint32_
         return NOBODY_KNOWS;
     if (col == NULL)
         return leaves_no_trace && !has_numbers_below(pl, path) ? NOBODY_KNOWS : GO_ON;
+    if (col->type.kind != MR_T_JSON && has_variant(pl, path))
+        return NOBODY_KNOWS;
     if (is_cut)
         return IS_HOLDER;
-    if (!may_hold(col))
-        return has_below(pl, path, NULL) ? GO_ON : IS_HOLDER;
+    if (!may_hold(col) && has_numbers_below(pl, path))
+        return GO_ON;
+    if (!may_hold(col)) /* an array that did not fit may have been left out */
+        return has_below(pl, path, NULL) ? NOBODY_KNOWS : IS_HOLDER;
     return has_below(pl, path, leaves_no_trace ? NULL : &step->names[taken]) ? NOBODY_KNOWS : IS_HOLDER;
 }
 
@@ -155,7 +171,9 @@ static enum mr_status find_holder(struct place *pl, const struct mr_part *part, 
         mr_path_append(&pl->path, step->names[0]);
         *column = mr_tracker_find(pl->tk, mr_buf_str(&pl->path));
         *taken = *column >= 0;
-        return MR_OK;
+        bool may_be_elsewhere = *column >= 0 && mr_tracker_column(pl->tk, (size_t)*column)->type.kind != MR_T_JSON &&
+                                has_variant(pl, mr_buf_str(&pl->path));
+        return may_be_elsewhere ? cannot_tell(part, err) : MR_OK;
     }
     for (uint32_t k = 1; k <= most; k++) {
         mr_path_append(&pl->path, step->names[k - 1]);

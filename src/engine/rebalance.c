@@ -22,7 +22,8 @@ static void take_over(struct mr_engine *e, struct mr_part_state *ps, const struc
     ps->lanes = stored->lanes > 0 ? stored->lanes : e->lanes;
     for (uint32_t i = 0; i < MR_MAX_LANES; i++)
         ps->committed[i] = ps->dispatched[i] = i < ps->lanes ? stored->lane_position[i] : MR_POSITION_NONE;
-    ps->taken = mr_part_resume(ps);
+    ps->taken = ps->queued = mr_part_resume(ps);
+    ps->is_ahead = false;
 }
 
 /* Rows for another number of lanes are rewritten as soon as all lanes stand at one position. */
@@ -57,7 +58,7 @@ static enum mr_status check_bounds(struct mr_engine *e, struct mr_part_state *ps
         ps->lanes = e->lanes;
         for (uint32_t i = 0; i < MR_MAX_LANES; i++)
             ps->committed[i] = ps->dispatched[i] = MR_POSITION_NONE;
-        ps->taken = MR_POSITION_NONE;
+        ps->taken = ps->queued = MR_POSITION_NONE;
         return MR_OK;
     }
     mr_fail(err, MR_E_CONFIG, "%s [%d]: the stored position %lld is %s the topic (it holds %lld to %lld)",
@@ -89,7 +90,7 @@ static enum mr_status keep_start(struct mr_engine *e, struct mr_part_state *ps, 
     ps->lanes = e->lanes;
     for (uint32_t i = 0; i < MR_MAX_LANES; i++)
         ps->committed[i] = ps->dispatched[i] = i < e->lanes ? start : MR_POSITION_NONE;
-    ps->taken = start;
+    ps->taken = ps->queued = start;
     return MR_OK;
 }
 
@@ -159,6 +160,7 @@ static void on_revoked(void *ctx, const struct mr_partition *const *parts, size_
         struct mr_part_state *ps = mr_parts_get(&e->part_states, parts[i]);
         ps->owned = false;
         ps->dropped = false;
+        e->requeue = true;
         mr_log(MR_LOG_INFO, lost ? "partition lost" : "partition revoked", MR_KV_Z("topic", parts[i]->topic_z),
                MR_KV_INT("partition", parts[i]->partition));
     }
@@ -230,6 +232,7 @@ static enum mr_status on_position(void *ctx, const struct mr_position_row *row, 
             continue;
         }
         ps->dropped = true;
+        e->requeue = true;
         e->fenced_in_vain = 0;
         ps->dropped_until_ms = mr_monotonic_ms() + DROP_GRACE_MS;
     }
@@ -242,6 +245,7 @@ static enum mr_status read_again(struct mr_engine *e, struct mr_part_state *ps, 
 {
     struct mr_stored_position stored;
     ps->set_back = false;
+    e->requeue = true;
     MR_TRY(claim(e, &ps->part, 1, &stored, err));
     take_over(e, ps, &stored);
     int64_t position = mr_part_resume(ps);

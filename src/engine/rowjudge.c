@@ -136,6 +136,16 @@ bool mr_row_judge_all(struct mr_row_build *b, struct mr_fields fields, size_t hi
 
 /* ---- cells ---- */
 
+/* A field that the row sets is in one of its columns; what the others had is gone. */
+static void null_variants(const struct mr_tracker *tk, struct mr_value *cells, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int base = cells[i].tag == MR_V_ABSENT ? mr_tracker_variant_of(tk, i) : -1;
+        if (base >= 0 && cells[base].tag > MR_V_UNAVAILABLE && cells[base].tag != MR_V_PATCH)
+            cells[i] = mr_value_null();
+    }
+}
+
 struct mr_value *mr_row_cells(struct mr_row_build *b, size_t from, size_t end, bool full, uint32_t *count)
 {
     const struct mr_intake *in = b->in;
@@ -149,6 +159,8 @@ struct mr_value *mr_row_cells(struct mr_row_build *b, size_t from, size_t end, b
     for (size_t i = from; i < end; i++) /* the key wins over a field of the same name */
         if (in->judged[i].is_key)
             cells[in->judged[i].column] = in->judged[i].value;
+    if (!full)
+        null_variants(b->rel->tk, cells, n);
     *count = (uint32_t)n;
     return cells;
 }

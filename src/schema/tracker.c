@@ -366,6 +366,14 @@ int mr_tracker_find(const struct mr_tracker *tk, struct mr_str path)
     return mr_tk_find(tk, path);
 }
 
+int mr_tracker_variant_of(const struct mr_tracker *tk, size_t i)
+{
+    const struct mr_tk_column *col = tk->columns[i];
+    ptrdiff_t mark = col->is_variant ? mr_str_find(col->pub.path, '\x1f') : 0;
+
+    return mark > 0 ? mr_tracker_find(tk, mr_str_of(col->pub.path.ptr, (size_t)mark - 1)) : -1;
+}
+
 void mr_tracker_below(const struct mr_tracker *tk, struct mr_str path,
                       void (*fn)(void *ctx, uint32_t column), void *ctx)
 {

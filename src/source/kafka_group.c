@@ -96,7 +96,7 @@ static void begin_at(struct mr_source *src, rd_kafka_topic_partition_list_t *lis
         if (positions[i] != MR_POSITION_NONE)
             list->elems[i].offset = positions[i];
         kp->assigned = true;
-        kp->dropped = kp->stopped = false;
+        kp->dropped = kp->stopped = kp->held = false;
         kp->next = list->elems[i].offset >= 0 ? list->elems[i].offset : -1;
         kp->commit = -1;
     }

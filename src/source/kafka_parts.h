@@ -24,6 +24,7 @@ struct mr_kafka_part {
     bool assigned;
     bool done;         /* bounded: read to its end */
     bool dropped;      /* fenced: not read until it is assigned anew */
+    bool held;         /* the engine wants no more of it for now */
     bool stopped;      /* cannot go on (records removed, corrupt); not read until it is assigned anew */
     int64_t next;      /* next offset to give out, -1 not known yet */
     int64_t first;     /* bounded: first and end offset when we looked, start: where to begin without a stored position */

@@ -363,8 +363,23 @@ static void kafka_resume(struct mr_source *src)
     rd_kafka_topic_partition_list_t *list = mr_kafka_reading(src);
 
     src->paused = false;
+    for (size_t i = 0; i < src->part_count; i++)
+        if (src->parts[i]->held)
+            (void)rd_kafka_topic_partition_list_del(list, src->parts[i]->part.topic_z, src->parts[i]->part.partition);
     if (list->cnt > 0)
         rd_kafka_resume_partitions(src->rk, list);
+    rd_kafka_topic_partition_list_destroy(list);
+}
+
+static void kafka_hold(struct mr_source *src, const struct mr_partition *part, bool on)
+{
+    struct mr_kafka_part *kp = part_of(src, part);
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+
+    kp->held = on;
+    rd_kafka_topic_partition_list_add(list, part->topic_z, part->partition);
+    if (mr_kafka_part_reads(kp) && !src->paused)
+        (void)(on ? rd_kafka_pause_partitions(src->rk, list) : rd_kafka_resume_partitions(src->rk, list));
     rd_kafka_topic_partition_list_destroy(list);
 }
 
@@ -390,7 +405,7 @@ static enum mr_status kafka_seek(struct mr_source *src, const struct mr_partitio
     if (status == MR_OK) {
         kp->next = position;
         kp->done = src->bounded && position >= kp->end;
-        if (mr_kafka_part_reads(kp) && !src->paused)
+        if (mr_kafka_part_reads(kp) && !src->paused && !kp->held)
             rd_kafka_resume_partitions(src->rk, list);
     }
     rd_kafka_topic_partition_list_destroy(list);
@@ -446,6 +461,7 @@ const struct mr_source_ops mr_source_kafka = {
     .destroy = kafka_destroy,
     .pause = kafka_pause,
     .resume = kafka_resume,
+    .hold = kafka_hold,
     .seek = kafka_seek,
     .bounds = kafka_bounds,
     .lag = kafka_lag,

@@ -150,6 +150,10 @@ def test_framings_that_cannot_be_are_refused_at_the_start():
                        (["--format", "avro", "--set", "registry.schema.id.size=5", *url], "registry.schema.id.size")):
         done = case.load(b"\x0e", *args, check=False)
         check(done.returncode == 3 and part in done.stderr and not case.target.tables(), f"{args}: {done.returncode} {done.stderr[-400:]}")
+    config = case.write("m.yaml", f"topics: {{\"t*\": {{value: avro}}, \"t?\": {{value_schema_file: {case.write('row.avsc', json.dumps(AVRO))}}}}}\n")
+    case.loads = 98  # t99, which the second pattern does not fit
+    done = case.load(b"\x0e", "-c", config, check=False)
+    check(done.returncode == 3 and "registry.url" in done.stderr, f"{done.returncode} {done.stderr[-400:]}")
     case.close()
 
 
@@ -203,6 +207,30 @@ def test_records_of_dts_are_not_taken_for_framed_ones():
         check(not registry.requests and not case.dead() and "t1" in case.target.tables(), f"{registry.requests} {case.dead()} {case.target.tables()}")
         rows = case.load(ID + b"\x0e", "--set", f"registry.url={registry.url}")
         check(rows == [{"id": 7}] and len(registry.requests) == 1, f"{rows} {registry.requests}")
+    case.close()
+
+
+def test_json_values_have_declared_columns_or_are_one():
+    case = Case()
+    value = lambda text, *sets, **kw: case.load(text.encode(), "--set", "format.value=json", *(a for s in sets for a in ("--set", s)), **kw)
+    columns = "value.columns=id BIGINT, price DECIMAL(9,2), day DATE"
+    rows = value('{"ID": "7", "price": 1.5, "day": 3, "other": 1}', columns)
+    check([{n: str(v) for n, v in r.items()} for r in rows] == [{"id": "7", "price": "1.5", "day": "1970-01-04"}], f"{rows} {case.dead()}")
+    check(value("21.5", "value.columns=deg DOUBLE") == [{"deg": 21.5}] and value('{"deg": 21.5}', "value.columns=deg DOUBLE") == [{"deg": 21.5}],
+          "one column, wrapped or not")
+    check(value("21.5", "wrap.single.value=false") == [{"ROWVAL": 21.5}] and value("null", "wrap.single.value=false") == [], f"{case.dead()}")
+    check(value('{"schema": {"type": "int64"}, "payload": 5}', "wrap.single.value=false") == [{"ROWVAL": 5}], f"{case.dead()}")
+    check(value('[1, 2]', "wrap.single.value=false") == [{"ROWVAL": "[1,2]"}], f"{case.dead()}")
+    check(value('{"deg": 1}', "value.columns=deg STRING", "wrap.single.value=false") == [{"deg": '{"deg":1}'}] and not case.dead(), f"{case.dead()}")
+    value("21.5", "value.columns=deg DOUBLE", "wrap.single.value=true")
+    value('{"id": 1.5}', "value.columns=id INT")
+    value("21.5")
+    value('{"id": ', columns)
+    check(case.dead() == ["bad_value", "bad_value", "ambiguous", "bad_json"], f"{case.dead()}")
+    for sets, part in ((["format=auto", "value.columns=id INT"], "value.columns are declared"), (["format.value=kafka", "value.columns=a INT",
+                       "wrap.single.value=true"], "never objects"), (["format.value=json", "wrap.single.value=auto"], "none of true, false")):
+        done = case.load(b"1", *(a for s in sets for a in ("--set", s)), check=False)
+        check(done.returncode == 3 and part in done.stderr, f"{sets}: {done.returncode} {done.stderr[-300:]}")
     case.close()
 
 

@@ -316,7 +316,14 @@ def test_a_control_table_that_is_gone_stops_the_run_and_kills_no_row(b):
     same(b.ids(), [0, 1])
 
 
-def test_a_server_that_takes_small_packets(b):
+# What a server may be told to do in every session that does not say otherwise.
+STRANGE = ["sql_select_limit = 1", "max_join_size = 1", "sql_big_selects = 0", "sql_safe_updates = 1", "completion_type = 1", "autocommit = 0",
+           "sql_auto_is_null = 1", "foreign_key_checks = 0", "sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES,PIPES_AS_CONCAT'",
+           "default_storage_engine = MyISAM", "character_set_server = latin1", "time_zone = '+05:30'", "innodb_default_row_format = compact",
+           "max_prepared_stmt_count = 80"]
+
+
+def test_a_server_that_takes_small_packets_and_is_set_up_strangely(b):
     if not b.is_my:
         return
     server = OWN[b.target.name]()
@@ -326,6 +333,8 @@ def test_a_server_that_takes_small_packets(b):
     db.close()
     small = Bench(type(b.target)(server.url))
     try:
+        for setting in STRANGE:
+            small.target.execute(f"SET GLOBAL {setting}")
         wide = {f"column_with_a_long_name_{c}": c for c in range(700)}
         lines = [event({"id": 0}, {"id": 0, "v": 1, "w": "x", **wide})]
         lines += [event({"id": i}, {"id": i, "v": "no number" * 500}) for i in range(1, 700)]  # dead letters of 3 MB
@@ -339,6 +348,9 @@ def test_a_server_that_takes_small_packets(b):
         lines = [event({"id": i}, {"id": i, "v": "no number"}) for i in range(2000, 6000)]
         small.load(lines, "--set", 'types.policy="null"', "--set", "batch.rows=10000", "--set", "batch.interval=5s")  # as many notes in the history
         same(len(small.ids()), 4003)
+        lines = [event({"id": i}, {"id": i, **{f"s{c}": i for c in range(8) if i >> c & 1}}, "shop.sets") for i in range(1, 256)]
+        small.load(lines, "--set", "tables.*.missing=keep")  # a statement for each set of columns
+        same(len(small.ids("sets")), 255)
     finally:
         small.target.close()
         server.close()

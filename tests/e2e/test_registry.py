@@ -151,6 +151,39 @@ def test_credentials_reach_the_registry_and_nothing_else():
     case.close()
 
 
+def test_credentials_do_not_follow_a_redirect_to_another_host():
+    case = Case().add(1, range(3))
+    with Registry(schemas=SCHEMAS) as far:
+        for option in ("registry.basic.auth.user.info=me:secret", "registry.bearer.auth.token=secret"):
+            with Registry() as near:
+                near.elsewhere = far.url
+                case.add(1, range(3, 4)).backfill(near.url, "--set", option, "--set", "source.file.again=true")
+                check("Authorization" in near.headers[0], "the registry itself gets them")
+    check(len(far.headers) == 2 and not any("Authorization" in h for h in far.headers), f"{far.headers}")
+    case.close()
+
+
+def test_redirects_without_end_are_waited_out_and_refused():
+    case = Case().add(1, range(3))
+    with Registry() as registry:
+        registry.elsewhere = registry.url
+        done = case.backfill(registry.url, "--set", "target.connect_timeout=1s", check=False)
+        check(done.returncode == 3 and not case.dead() and len(registry.requests) < 100, f"{done.returncode} {len(registry.requests)} {done.stderr[-300:]}")
+    case.close()
+
+
+def test_long_keys_that_look_framed_are_told_with_what_helps():
+    case = Case()
+    with open(case.path, "w", encoding="utf-8") as f:
+        f.write(json.dumps({"topic": "t", "partition": 0, "offset": 1, "key_base64": base64.b64encode((7).to_bytes(8, "big")).decode(),
+                            "value": '{"a": 1}'}) + "\n")
+    with Registry(schemas=SCHEMAS) as registry:
+        millrace("backfill", case.path, *case.target.args(), "--set", f"registry.url={registry.url}", "--set", "registry.missing.id.wait.ms=0")
+    shown = millrace("dead-letters", "show", "--to", f"sqlite:{case.target.path}", "1", check=False).stdout
+    check(case.dead() == ["unknown_schema_id"], f"{case.dead()} {shown}")
+    case.close()
+
+
 def test_tokens_are_issued_and_replaced():
     case = Case().add(1, range(2)).add(2, range(2, 4)).add(3, range(4, 6))
     with Registry(schemas=SCHEMAS, tokens="me:secret") as registry:

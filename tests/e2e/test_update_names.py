@@ -83,6 +83,33 @@ def test_an_array_that_has_left_no_trace_is_no_document(cls):
         equal(p.column("m")[2], [5])
 
 
+def test_a_field_is_in_one_of_its_columns(cls):
+    """Under `variant`; an update that sets it empties the others."""
+    for flatten in ("true", "false"):
+        with Pipe(cls, f"unwrap.flatten.struct={flatten}", "types.policy=variant") as p:
+            p.load({"_id": 1, "a": 1, "k": 1}, {"_id": 2, "a": "x", "k": 1}, {"_id": 3, "a": True, "k": 1})
+            p.load((1, change({"a": "y"})), (2, change({"a": True})), (3, change({"a": 3})))
+            equal(p.why(), [])
+            equal([sorted(row(p, key)) for key in (1, 2, 3)], [["a__text", "k"], ["a__boolean", "k"], ["a", "k"]])
+            p.load((1, change(None, ["a"])), (2, change({"k": 2})))
+            equal([sorted(row(p, key)) for key in (1, 2)], [["k"], ["a__boolean", "k"]])
+
+
+def test_an_array_that_may_be_elsewhere_is_not_guessed(cls):
+    """Under `variant` it may be in the second column, under `null` it is nowhere; a document's columns beside it do not make its elements members."""
+    for flatten in ("true", "false"):
+        with Pipe(cls, f"unwrap.flatten.struct={flatten}", "types.policy=variant") as p:
+            p.load({"_id": 1, "a": "x"}, {"_id": 2, "a": [1, {"b": 2}, 3], "k": 1}, {"_id": 3, "a": {"c": 1}})
+            p.load((2, change({"a.1.b": 4})), (2, change(None, ["a.1.b"])), (2, change(None, None, {"a": 1})), (2, change({"k": 2})))
+            equal(p.dead(), ["unsupported"] * 3)
+            equal(p.column("a__json")[2], [1, {"b": 2}, 3])
+            equal(sorted(row(p, 2)), ["a__json", "k"])
+    with Pipe(cls, "types.policy=null") as p:
+        p.load({"_id": 1, "a": 5}, {"_id": 2, "a": [1, 2], "k": 1}, {"_id": 3, "a": {"c": 1}}).load((2, change({"a.1": 4})))
+        equal(p.dead(), ["unsupported"])
+        equal(sorted(row(p, 2)), ["k"])
+
+
 def main():
     cls = TARGETS[sys.argv[1]]
     failed = 0

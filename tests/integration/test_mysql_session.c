@@ -84,7 +84,7 @@ static void test_a_connection_that_the_server_ended_is_not_alive(void **state)
     (void)state;
     assert_true(sink->ops->is_alive(sink));
     sql(text_of("KILL %lu", mr_my_of(sink)->thread_id));
-    for (int i = 0; i < 100 && sink->ops->is_alive(sink); i++)
+    for (int i = 0; i < 500 && sink->ops->is_alive(sink); i++)
         mr_sleep_ms(20);
     assert_false(sink->ops->is_alive(sink));
     struct mr_error err = {0};

@@ -9,6 +9,7 @@ import decimal
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -82,7 +83,16 @@ LONG_DURATIONS = {"types.columns.pb.rows.lasted": "text", "types.columns.pb.text
 
 def set_args(stream, target):
     more = LONG_DURATIONS if stream == "protobuf-rows" and target.name in ("mariadb", "mysql") else {}
+    if os.environ.get("TRANSACTIONS") == "source":
+        more = {**more, "transactions": "source"}
     return [a for k, v in {**SETTINGS.get(stream, {}), **more}.items() for a in ("--set", f"{k}={v}")]
+
+
+def check_transactions(done):
+    """All were kept together, and none lacked records."""
+    if os.environ.get("TRANSACTIONS") == "source" and not re.search("whole=[1-9][0-9]* split=0 incomplete=0", done.stderr):
+        print(done.stderr)
+        sys.exit("transactions were not kept")
 
 
 def registry_of(stream):
@@ -104,7 +114,7 @@ def load_file(stream, target):
         with registry_of(stream) as registry:
             # Serialized schemas of this registry lack things, and those with references are answered with 500: the texts serve all the same.
             form = ["--set", "registry.protobuf.schema=descriptor"] if stream == "protobuf-rows" else []
-            millrace("backfill", path, *target.args(), *set_args(stream, target), *registry_args(registry), *form)
+            check_transactions(millrace("backfill", path, *target.args(), *set_args(stream, target), *registry_args(registry), *form))
             if form and not any("format=serialized" in r for r in registry.requests):
                 raise AssertionError("the serialized schemas have not been asked for")
 
@@ -115,8 +125,9 @@ def load_kafka(stream, target):
     prefix = f"{target.name}{os.getpid()}-{stream}."
     subprocess.run([os.environ["KAFKA_LOAD"], broker, prefix], input=events(stream), text=True, check=True)
     with registry_of(stream) as registry:
-        millrace("backfill", "--from", f"kafka://{broker}/^{prefix.replace('.', '[.]')}.*", "--group", prefix + "group", *target.args(), *set_args(stream, target),
-                 *registry_args(registry))
+        done = millrace("backfill", "--from", f"kafka://{broker}/^{prefix.replace('.', '[.]')}.*", "--group", prefix + "group", *target.args(), *set_args(stream, target),
+                        *registry_args(registry))
+    check_transactions(done)
 
 
 # ---- relational tables ----
@@ -377,6 +388,7 @@ def run(stream, source, target):
 
 
 def main():
+    """TRANSACTIONS=source loads the stream with that setting: the same tables."""
     target_name, source, only = sys.argv[1], sys.argv[2], sys.argv[3:]
     failed = 0
     streams = only or [s for s in STREAMS if s != "canal-ddl" or knows_ddl()]

@@ -212,7 +212,7 @@ static void test_control_messages_are_passed_over(void **state)
     assert_decodes(h, "__debezium-heartbeat.pre", "{\"serverName\":\"pre\"}", "{\"ts_ms\":1}", "control heartbeat");
     assert_decodes(h, "pre.transaction", "{\"id\":\"a:1\"}",
                    "{\"status\":\"END\",\"id\":\"a:1\",\"event_count\":1,\"data_collections\":[],\"ts_ms\":1}",
-                   "control transaction");
+                   "control transaction tx a:1");
     assert_decodes(h, "pre", "{\"databaseName\":\"shop\"}",
                    "{\"source\":{\"table\":\"t\"},\"databaseName\":\"shop\",\"ddl\":\"ALTER TABLE t\",\"tableChanges\":[]}",
                    "control schema-change shop.t ddl ALTER TABLE t");

@@ -459,7 +459,7 @@ static void test_tables_are_made_with_a_collation_that_compares_bytes(void **sta
     assert_string_equal(rendered(MR_DDL_CREATE_TABLE, tbl, 0, (struct mr_type){0}, NULL, &mariadb),
                         "CREATE TABLE IF NOT EXISTS `db`.`t` (\n    `id` BIGINT NOT NULL,\n    `at` DATETIME(6) COMMENT 'UTC',\n"
                         "    `no``te` LONGTEXT,\n    `doc` JSON,\n    PRIMARY KEY (`id`)\n"
-                        ") ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin");
+                        ") ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin");
     assert_non_null(strstr(rendered(MR_DDL_CREATE_TABLE, tbl, 0, (struct mr_type){0}, NULL, &mysql), "COLLATE utf8mb4_0900_bin"));
     assert_string_equal(rendered(MR_DDL_CREATE_SCHEMA, tbl, 0, (struct mr_type){0}, NULL, &mysql),
                         "CREATE DATABASE IF NOT EXISTS `db` CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin");
@@ -592,10 +592,10 @@ static const struct {
     {"1159", MR_E_ENV, "connection"},   {"1160", MR_E_ENV, "connection"},   {"1161", MR_E_ENV, "connection"},
     {"1203", MR_E_ENV, "too_many_connections"}, {"1206", MR_E_ENV, "out_of_memory"}, {"1226", MR_E_ENV, "too_many_connections"},
     {"1227", MR_E_ENV, "no_rights"},    {"1290", MR_E_ENV, "read_only"},    {"1317", MR_E_ENV, "canceled"},
-    {"1461", MR_E_ENV, "too_many_statements"}, {"1836", MR_E_ENV, "read_only"}, {"1845", MR_E_ENV, "no_such_algorithm"},
+    {"1461", MR_E_ENV, "too_many_statements"}, {"1792", MR_E_ENV, "read_only"}, {"1836", MR_E_ENV, "read_only"}, {"1845", MR_E_ENV, "no_such_algorithm"},
     {"1846", MR_E_ENV, "no_such_algorithm"}, {"1927", MR_E_ENV, "connection"}, {"3024", MR_E_ENV, "canceled"},
     {"3100", MR_E_ENV, "refused_by_a_hook"}, {"3101", MR_E_BUSY, "busy"},   {"3169", MR_E_ENV, "canceled"},
-    {"4031", MR_E_ENV, "connection"},   {"4092", MR_E_ENV, "no_such_algorithm"}, {"1205", MR_E_BUSY, "lock_timeout"},
+    {"4031", MR_E_ENV, "connection"},   {"4092", MR_E_ENV, "no_such_algorithm"}, {"4157", MR_E_ENV, "no_such_algorithm"}, {"1205", MR_E_BUSY, "lock_timeout"},
     {"1213", MR_E_BUSY, "deadlock"},    {"1412", MR_E_BUSY, "busy"},        {"1614", MR_E_BUSY, "deadlock"},
     {"1615", MR_E_BUSY, "busy"},        {"1637", MR_E_BUSY, "busy"},        {"1007", MR_E_SCHEMA, "exists"},
     {"1050", MR_E_SCHEMA, "exists"},    {"1051", MR_E_SCHEMA, "no_table"},  {"1054", MR_E_SCHEMA, "no_column"},

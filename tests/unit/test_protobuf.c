@@ -129,6 +129,19 @@ static void test_fields_may_be_scattered_and_repeated(void **state)
     proto_free(t);
 }
 
+static void test_fields_are_found_by_number_among_unknown_ones(void **state)
+{
+    (void)state;
+    struct proto *t = with_text("syntax = \"proto3\"; message A { int32 e = 50; int32 a = 1; int32 d = 40; "
+                                "int32 c = 30; int32 b = 20; }");
+    link_now(t);
+    /* 2 (unknown), 30, 99 (unknown), 1, 20, 51 (unknown), 50, 40 */
+    ASSERT_READS(
+        t, "\x00\x10\x01\xf0\x01\x03\x98\x06\x01\x08\x01\xa0\x01\x02\x98\x03\x01\x90\x03\x05\xc0\x02\x04",
+        "{\"e\":5,\"a\":1,\"d\":4,\"c\":3,\"b\":2}");
+    proto_free(t);
+}
+
 static void test_last_member_of_a_oneof_wins(void **state)
 {
     (void)state;
@@ -264,6 +277,7 @@ int main(void)
         cmocka_unit_test(test_unknown_type_is_refused_by_name),
         cmocka_unit_test(test_names_are_found_from_the_inside_out),
         cmocka_unit_test(test_fields_may_be_scattered_and_repeated),
+        cmocka_unit_test(test_fields_are_found_by_number_among_unknown_ones),
         cmocka_unit_test(test_last_member_of_a_oneof_wins),
         cmocka_unit_test(test_proto2_has_defaults_groups_and_presence),
         cmocka_unit_test(test_defaults_that_a_field_cannot_have_are_refused),

@@ -36,6 +36,7 @@ enum mr_policy {
 const char *mr_policy_name(enum mr_policy policy);
 
 enum mr_evolve { MR_EVOLVE_FULL, MR_EVOLVE_ADD, MR_EVOLVE_NONE };
+enum mr_transactions { MR_TRANSACTIONS_BATCH, MR_TRANSACTIONS_SOURCE };
 enum mr_ddl_mode { MR_DDL_REPORT, MR_DDL_IGNORE, MR_DDL_APPLY };
 enum mr_delete_mode { MR_DELETE_UNSET = 0, MR_DELETE_HARD, MR_DELETE_SOFT, MR_DELETE_IGNORE };
 enum mr_missing { MR_MISSING_UNSET = 0, MR_MISSING_NULL, MR_MISSING_KEEP };
@@ -163,6 +164,7 @@ struct mr_config {
     char *key_column_name;             /* of a key without names */
     char *key_delimiter, *value_delimiter;
     char *key_wrap_single;             /* "auto", "true", "false" */
+    char *wrap_single_value;           /* "", "true", "false" */
     char *key_window;                  /* "none", "time", "session" */
     char *null_key;                    /* "error", "skip" */
     char *key_value_conflict;          /* "error", "key", "value" */
@@ -243,6 +245,9 @@ struct mr_config {
     uint32_t batch_rows;
     uint64_t batch_bytes;
     int64_t batch_interval_ms;
+    enum mr_transactions transactions;
+    uint64_t transaction_bytes;   /* SOURCE: what may be held for transactions that are not whole */
+    int64_t transaction_wait_ms;
 
     /* status events about our own work */
     char *status_topic;              /* "" = none are told */

@@ -135,6 +135,17 @@ struct mr_source_action {
     struct mr_str why;
 };
 
+/* How many events a transaction of the source has had, told at its end: in all, and for each table or collection. */
+struct mr_tx_count {
+    struct mr_str collection; /* as the producer names it ("shop.orders") */
+    int64_t events;
+};
+struct mr_tx_end {
+    int64_t events;
+    const struct mr_tx_count *counts;
+    size_t count;
+};
+
 struct mr_change {
     enum mr_op op;
     enum mr_control control;      /* CONTROL only */
@@ -177,6 +188,11 @@ struct mr_change {
     struct mr_str lost;           /* CONTROL: the text of an earlier half of an update whose other half will not come: a dead letter */
     struct mr_str tx_id;          /* the source's transaction, "" where the producer does not tell; equal for neighbours of one */
     bool tx_last;                 /* this change ends its transaction */
+    bool tx_marks_last;           /* the producer does mark the last one */
+    struct mr_str tx_scope;       /* not "": the transaction may lie in several partitions, and a message with tx_end tells its end. Ids are
+                                     unique within the scope (Debezium: its topics' common beginning) */
+    int64_t tx_order;             /* the event's number in such a transaction, from 1; 0 = it is not counted */
+    const struct mr_tx_end *tx_end; /* CONTROL TRANSACTION; else NULL */
     int64_t source_us;            /* time of the change at the source, INT64_MIN unknown */
 };
 

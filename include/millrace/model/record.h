@@ -6,6 +6,7 @@
 #include <millrace/base/str.h>
 
 struct mr_opened;
+struct mr_chunk;
 
 struct mr_header {
     struct mr_str name;
@@ -46,6 +47,8 @@ struct mr_record {
     void *owner;          /* the source's own handle on the memory */
     const struct mr_opened *opened; /* the decoders' own: key and value that are not JSON, opened; NULL elsewhere */
     int64_t epoch;        /* the engine's: under which claim of its partition it was read */
+    struct mr_chunk *chunk; /* the engine's: which one it is from, while it waits for its transaction */
+    bool goes_along;      /* the engine's: applied in one transaction with the record before it in its batch */
 };
 
 /* The header's value, or NULL. */

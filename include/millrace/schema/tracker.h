@@ -110,6 +110,9 @@ int mr_tracker_find(const struct mr_tracker *tk, struct mr_str path);
 void mr_tracker_below(const struct mr_tracker *tk, struct mr_str path,
                       void (*fn)(void *ctx, uint32_t column), void *ctx);
 
+/* The column that a variant is one of (policy `variant`), -1 for every other column. */
+int mr_tracker_variant_of(const struct mr_tracker *tk, size_t i);
+
 size_t mr_tracker_count(const struct mr_tracker *tk);
 const struct mr_tracked_column *mr_tracker_column(const struct mr_tracker *tk, size_t i);
 void mr_tracker_saved(struct mr_tracker *tk); /* clears dirty */

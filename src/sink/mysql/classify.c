@@ -57,6 +57,7 @@ static const struct rule rules[] = {
     {1290, MR_E_ENV, "read_only"},
     {1317, MR_E_ENV, "canceled"},
     {1461, MR_E_ENV, "too_many_statements"},
+    {1792, MR_E_ENV, "read_only"},
     {1836, MR_E_ENV, "read_only"},
     {1845, MR_E_ENV, "no_such_algorithm"}, /* ddl.c takes the next one */
     {1846, MR_E_ENV, "no_such_algorithm"},
@@ -67,6 +68,7 @@ static const struct rule rules[] = {
     {3169, MR_E_ENV, "canceled"},
     {4031, MR_E_ENV, "connection"}, /* idle for too long */
     {4092, MR_E_ENV, "no_such_algorithm"}, /* no more columns can be added instantly */
+    {4157, MR_E_ENV, "no_such_algorithm"}, /* nor to rows that may get so long */
 
     /* somebody else was there at the same time: at once again */
     {1205, MR_E_BUSY, "lock_timeout"},

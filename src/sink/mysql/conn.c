@@ -214,7 +214,8 @@ static const char *const session_settings[] = {
     "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'",
     "SET SESSION time_zone = '+00:00'",
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-    "SET SESSION autocommit = 1, foreign_key_checks = 1, unique_checks = 1",
+    "SET SESSION autocommit = 1, foreign_key_checks = 1, unique_checks = 1, completion_type = 0",
+    "SET SESSION sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0",
 };
 
 /* Wishes: where the server refuses, the work goes on. Without innodb_strict_mode a table of many columns is made with a warning, and only the row
@@ -227,6 +228,7 @@ static const char *const wishes_of_mariadb[] = {
     "SET SESSION idle_transaction_timeout = 300",
     "SET SESSION max_recursive_iterations = 4294967295",
     "SET SESSION system_versioning_alter_history = KEEP",
+    "SET SESSION check_constraint_checks = ON",
     NULL,
 };
 static const char *const wishes_of_mysql[] = {

@@ -5,6 +5,7 @@
 
 #include "my.h"
 #include "query_text.h"
+#include "shape.h"
 
 #define MAX_BUSY 20 /* a query of several statements outside a transaction meets others: it is tried again */
 
@@ -64,7 +65,7 @@ static enum mr_status prepare(struct mr_my *my, enum mr_query id, struct query *
         MYSQL_STMT *stmt = mysql_stmt_init(my->conn);
         if (!stmt)
             return mr_my_fail(my, "cannot prepare a control query", err);
-        if (mysql_stmt_prepare(stmt, query->statements[i].text.ptr, query->statements[i].text.len) != 0) {
+        if (!mr_my_prepare(my, stmt, query->statements[i].text)) {
             enum mr_status status = mr_my_fail_stmt(my, stmt, "cannot prepare a control query", err);
             mysql_stmt_close(stmt);
             return status;

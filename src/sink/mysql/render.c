@@ -97,7 +97,7 @@ static void create_table(const struct mr_table *tbl, const struct mr_server *ser
         mr_buf_append_z(out, ",\n    ");
         key_list(tbl, out);
     }
-    mr_buf_append_z(out, "\n) ENGINE=InnoDB DEFAULT ");
+    mr_buf_append_z(out, "\n) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT ");
     default_charset(server, out);
 }
 

@@ -57,7 +57,7 @@ static enum mr_status prepare(struct mr_my_run *run, const struct mr_my_spec *sp
     st->stmt = mysql_stmt_init(my->conn);
     if (!st->stmt)
         return mr_my_fail(my, "cannot apply rows", err);
-    return mysql_stmt_prepare(st->stmt, my->sql.data, my->sql.len) == 0 ? MR_OK : mr_my_fail_stmt(my, st->stmt, "cannot apply rows", err);
+    return mr_my_prepare(my, st->stmt, mr_buf_str(&my->sql)) ? MR_OK : mr_my_fail_stmt(my, st->stmt, "cannot apply rows", err);
 }
 
 static enum mr_status statement_of(struct mr_my_run *run, enum mr_my_stmt_kind kind, const struct mr_row *row, size_t rows,

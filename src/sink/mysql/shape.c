@@ -5,6 +5,7 @@
 
 #include "rows.h"
 
+#define TOO_MANY_STATEMENTS 1461
 #define MAX_SHAPES 256 /* beyond, the one unused for longest goes, with its statements */
 
 struct mr_my_shapes {
@@ -289,6 +290,17 @@ void mr_my_shapes_destroy(struct mr_my_shapes *shapes)
         shape_free(shapes->items[i]);
     mr_xfree(shapes->items);
     mr_xfree(shapes);
+}
+
+bool mr_my_prepare(struct mr_my *my, MYSQL_STMT *stmt, struct mr_str sql)
+{
+    if (mysql_stmt_prepare(stmt, sql.ptr, sql.len) == 0)
+        return true;
+    if (mysql_stmt_errno(stmt) != TOO_MANY_STATEMENTS)
+        return false;
+    for (size_t i = 0; i < my->shapes->count; i++)
+        mr_map_clear(my->shapes->items[i]->statements, mr_my_row_stmt_free);
+    return mysql_stmt_prepare(stmt, sql.ptr, sql.len) == 0;
 }
 
 static void drop_at(struct mr_my_shapes *shapes, size_t i)

@@ -57,6 +57,9 @@ struct mr_my_shape {
 
 struct mr_my_shapes *mr_my_shapes_create(void);
 void mr_my_shapes_destroy(struct mr_my_shapes *shapes);
+/* Prepare a statement. Where the server has no more of them to give (max_prepared_stmt_count is for all its sessions), what this connection keeps for
+ * rows is given back first. No statement of a shape may be in use. */
+bool mr_my_prepare(struct mr_my *my, MYSQL_STMT *stmt, struct mr_str sql);
 /* The shape of this version of the table; read from the catalog when it is not known. SCHEMA if the table or a column is missing. */
 enum mr_status mr_my_shape_get(struct mr_my *my, const struct mr_table *tbl, struct mr_my_shape **out, struct mr_error *err) MR_MUST_CHECK;
 

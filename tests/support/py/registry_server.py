@@ -38,7 +38,8 @@ class Registry:
     def __init__(self, recorded=None, schemas=None, script=None, faults=(), port=0, user=None, tls=None, tokens=None, form="text"):
         self.by_path = {}
         self.script = list(script) if script is not None else None
-        self.requests, self.problems, self.faults = [], [], list(faults)
+        self.requests, self.headers, self.problems, self.faults = [], [], [], list(faults)
+        self.elsewhere = None  # a URL that every request is sent on to
         self.connections = []
         self.tokens, self.issued = tokens, 0  # client's `id:secret`: tokens are issued at /token and each is good for two requests
         self.user, self.scheme = user, "https" if tls else "http"
@@ -123,6 +124,7 @@ class Registry:
 
     def handle(self, handler):
         self.requests.append(handler.path)
+        self.headers.append(dict(handler.headers))
         if self.script is not None:
             return self.play(handler)
         if self.tokens and not (self.issued and self.takes_token(handler)):
@@ -143,9 +145,9 @@ class Registry:
         elif fault == "refuse":
             handler.close_connection = True
             return handler.connection.close()
-        elif fault == "redirect":
+        elif fault == "redirect" or self.elsewhere:
             handler.send_response(302)
-            handler.send_header("Location", "/moved" + path)
+            handler.send_header("Location", (self.elsewhere or "") + "/moved" + path)
             handler.send_header("Content-Length", "0")
             return handler.end_headers()
         self.send(handler, status, content_type, body, fault)
