@@ -1,4 +1,4 @@
-/* The engine's own state, shared by its files: engine.c (life), flow.c (batches through the appliers), rebalance.c (partitions come and go),
+/* The engine's own state, shared by its files: engine.c (life), flow.c (batches through the appliers, with batch_fill.c, dispatch.c and settle.c), rebalance.c (partitions come and go),
  * target.c (the control connection and waiting for the target). Everything here belongs to the main thread. */
 #ifndef MILLRACE_ENGINE_INTERNAL_H
 #define MILLRACE_ENGINE_INTERNAL_H
@@ -109,7 +109,7 @@ enum mr_status mr_engine_check_dropped(struct mr_engine *e, struct mr_error *err
 /* Until when (monotonic) a stop leaves the work under way alone; 0 = no stop has been asked for. One time for everything that waits. */
 int64_t mr_engine_stop_by(struct mr_engine *e);
 
-/* flow.c */
+/* flow.c, batch_fill.c, settle.c; what they have between themselves is in flow_parts.h */
 /* Read and take in until the batch is due; dispatch it. OK with nothing read is fine. */
 enum mr_status mr_engine_step(struct mr_engine *e, struct mr_error *err) MR_MUST_CHECK;
 /* Dispatch the open batch, if it has anything. It stays open if need_redo was set on the way. */
