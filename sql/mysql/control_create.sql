@@ -152,7 +152,7 @@ CREATE TABLE IF NOT EXISTS {status_datamart} (
     next_cn    BIGINT NOT NULL COMMENT 'number of the next write operation',
     updated_at DATETIME(6) NOT NULL,
     PRIMARY KEY (datamart)
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
   COMMENT 'Numbers of deltas and write operations told in the status topic, given in the transaction of the rows.';
 
 CREATE TABLE IF NOT EXISTS {status_outbox} (
@@ -163,7 +163,7 @@ CREATE TABLE IF NOT EXISTS {status_outbox} (
     event_key   LONGTEXT NOT NULL,
     event_value LONGTEXT NOT NULL,
     PRIMARY KEY (id)
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
   COMMENT 'Status events that are committed with what they tell of, and not yet in the topic.';
 
 CREATE TABLE IF NOT EXISTS {status_sender} (
@@ -172,7 +172,7 @@ CREATE TABLE IF NOT EXISTS {status_sender} (
     lease_until DATETIME(6) NOT NULL COMMENT 'after it another instance may begin to send',
     sent_from   BIGINT NOT NULL COMMENT 'what waits is not in the topic before this offset, -1 = nothing has been sent',
     PRIMARY KEY (topic)
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation} COMMENT 'Which instance sends status events, one for each topic.';
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {collation} COMMENT 'Which instance sends status events, one for each topic.';
 
 CREATE TABLE IF NOT EXISTS {status_planned} (
     target_schema VARCHAR(255) NOT NULL,
@@ -180,7 +180,7 @@ CREATE TABLE IF NOT EXISTS {status_planned} (
     shape         VARCHAR(64) NOT NULL COMMENT 'hash of the columns before',
     recorded_at   DATETIME(6) NOT NULL,
     PRIMARY KEY (target_schema, target_table)
-) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}
   COMMENT 'Tables that are about to change: whether they did is seen from the shape, and a status event tells of it.';
 
 CREATE TABLE IF NOT EXISTS {dead_letter} (

@@ -224,7 +224,7 @@ static enum mr_status settle_row(struct run *run, struct mr_job_table *jt, size_
 }
 
 /* The truncate alone: a refused row must not undo it. If it is refused itself, what came before it in the batch counts after all. */
-static enum mr_status truncate_alone(struct run *run, const struct mr_job_table *jt)
+static enum mr_status truncate_alone(struct run *run, struct mr_job_table *jt)
 {
     struct mr_table_batch empty = {.tbl = jt->rows.tbl, .truncate_first = true, .row_by_row = true};
     bool refused = false;
@@ -236,6 +236,7 @@ static enum mr_status truncate_alone(struct run *run, const struct mr_job_table 
         return MR_E_DATA;
     }
     bury(run, jt->rows.tbl, jt->truncate_origin, (struct mr_str){0});
+    jt->truncate_refused = true;
     return MR_OK;
 }
 
@@ -433,6 +434,7 @@ static enum mr_status apply_isolated(struct run *run)
         struct mr_job_table *jt = &run->job->tables[i];
         run->job->reached = i + 1;
         jt->refused = 0;
+        jt->truncate_refused = false;
         if (!goes_by_units(run, jt))
             MR_TRY(isolate_table(run, jt, &later[i]));
         jt->done_us = mr_now_us();

@@ -41,6 +41,7 @@ struct mr_job_table {
     bool tried_new;              /* the rows were handed over as new ones */
     uint32_t truncate_origin;    /* record of rows.truncate_first */
     size_t refused;              /* rows that became dead letters in the target; set by the applier */
+    bool truncate_refused;       /* and so did the truncate */
     int64_t done_us;             /* when the table was written, since 1970; set by the applier */
 };
 

@@ -64,7 +64,8 @@ static struct match compare(struct mr_str column, struct mr_str name)
         if (is_escaped && column.ptr[i + 1] == '.' && name.ptr[j] == '.') {
             dot = dot > 0 ? dot : j + 1;
             i++;
-        } else if (is_escaped && name.ptr[j] == '\\' && j + 1 < name.len && name.ptr[j + 1] == column.ptr[i + 1]) {
+        } else if (is_escaped && name.ptr[j] == '\\' && j + 1 < name.len &&
+                   name.ptr[j + 1] == column.ptr[i + 1]) {
             i++;
             j++;
         } else if (is_escaped || name.ptr[j] != column.ptr[i]) {
@@ -78,7 +79,8 @@ static struct match compare(struct mr_str column, struct mr_str name)
 static enum mr_status cannot_tell(struct mr_str name, struct mr_error *err)
 {
     mr_fail_data(err, MR_CODE_UNSUPPORTED,
-                 "the update of \"%.*s\" cannot be applied without the document: it names a path, or a member whose name has dots, and the "
+                 "the update of \"%.*s\" cannot be applied without the document: it names a path, or a "
+                 "member whose name has dots, and the "
                  "columns that are known do not tell which",
                  MR_STR_FMT(mr_str_of(name.ptr, name.len < 200 ? name.len : 200)));
     mr_error_hint(err, "let the connector send full documents: capture.mode "
@@ -101,7 +103,8 @@ static bool has_column_at(const struct dotted *d, struct mr_str path)
 }
 
 /* The path that a name stands for; the name itself (same pointer) where it is a path. */
-static enum mr_status read_name(struct dotted *d, struct mr_str name, struct mr_str *out, struct mr_error *err)
+static enum mr_status read_name(struct dotted *d, struct mr_str name, struct mr_str *out,
+                                struct mr_error *err)
 {
     struct match best = {0};
     struct mr_str column = {0};
@@ -126,8 +129,8 @@ static enum mr_status read_name(struct dotted *d, struct mr_str name, struct mr_
     d->looks += mr_tracker_count(d->tk);
     if (is_ambiguous || d->looks > MAX_LOOKS || has_column_at(d, mr_str_of(name.ptr, best.first_dot - 1)))
         return cannot_tell(name, err);
-    *out = mr_arena_printf(d->ar, "%.*s%.*s", (int)best.column_len, column.ptr, (int)(name.len - best.name_len),
-                           name.ptr + best.name_len);
+    *out = mr_arena_printf(d->ar, "%.*s%.*s", (int)best.column_len, column.ptr,
+                           (int)(name.len - best.name_len), name.ptr + best.name_len);
     return MR_OK;
 }
 
@@ -148,7 +151,8 @@ static struct mr_str moved(struct mr_str path, size_t old_len, struct mr_str to,
 }
 
 /* A field belongs to the name that its path begins with; what is behind that comes from the value, and its dots are what they seem. */
-static void move_fields(struct mr_field *fields, size_t count, const struct mr_map *names, struct mr_arena *ar)
+static void move_fields(struct mr_field *fields, size_t count, const struct mr_map *names,
+                        struct mr_arena *ar)
 {
     for (size_t i = 0; i < count; i++) {
         struct mr_str path = fields[i].path;
@@ -164,8 +168,8 @@ static void move_fields(struct mr_field *fields, size_t count, const struct mr_m
     }
 }
 
-static enum mr_status resolve_fields(struct dotted *d, const struct mr_change *ev, struct mr_change *out, bool *any,
-                                     struct mr_error *err)
+static enum mr_status resolve_fields(struct dotted *d, const struct mr_change *ev, struct mr_change *out,
+                                     bool *any, struct mr_error *err)
 {
     struct mr_field *removed = copy_fields(ev->removed, d->ar);
     struct mr_map *names = mr_map_create();
@@ -216,7 +220,8 @@ static void split_path(struct mr_str path, struct mr_step *step, struct mr_arena
     struct mr_str *names = mr_arena_alloc(ar, step->count * sizeof *names);
     char *bytes = mr_arena_alloc(ar, path.len + 1);
     uint32_t count = 0;
-    size_t from = 0, len = 0, begin = mr_str_starts(path, MR_STR(MR_EMPTY_NAME)) ? sizeof MR_EMPTY_NAME - 1 : 0;
+    size_t from = 0, len = 0,
+           begin = mr_str_starts(path, MR_STR(MR_EMPTY_NAME)) ? sizeof MR_EMPTY_NAME - 1 : 0;
 
     for (size_t i = begin; i <= path.len; i++) {
         if (i == path.len || path.ptr[i] == '.') {
@@ -232,8 +237,8 @@ static void split_path(struct mr_str path, struct mr_step *step, struct mr_arena
     step->count = count;
 }
 
-static enum mr_status resolve_parts(struct dotted *d, const struct mr_change *ev, struct mr_change *out, bool *any,
-                                    struct mr_error *err)
+static enum mr_status resolve_parts(struct dotted *d, const struct mr_change *ev, struct mr_change *out,
+                                    bool *any, struct mr_error *err)
 {
     struct mr_part *parts = mr_arena_alloc(d->ar, (ev->parts.count + 1) * sizeof *parts);
 
@@ -256,8 +261,9 @@ static enum mr_status resolve_parts(struct dotted *d, const struct mr_change *ev
     return MR_OK;
 }
 
-enum mr_status mr_dotted_resolve(const struct mr_tracker *tk, const struct mr_config *cfg, const struct mr_change *ev,
-                                 struct mr_arena *ar, const struct mr_change **out, struct mr_error *err)
+enum mr_status mr_dotted_resolve(const struct mr_tracker *tk, const struct mr_config *cfg,
+                                 const struct mr_change *ev, struct mr_arena *ar,
+                                 const struct mr_change **out, struct mr_error *err)
 {
     struct dotted d = {.tk = tk, .cfg = cfg, .ar = ar};
     bool any = false;

@@ -8,7 +8,8 @@
 
 /* A change like `ev`, with the paths of such members for those that lead nowhere; *out is *ev itself where there is nothing to correct. DATA unsupported
  * where the table has columns for both readings. Main thread. */
-enum mr_status mr_dotted_resolve(const struct mr_tracker *tk, const struct mr_config *cfg, const struct mr_change *ev,
-                                 struct mr_arena *ar, const struct mr_change **out, struct mr_error *err) MR_MUST_CHECK;
+enum mr_status mr_dotted_resolve(const struct mr_tracker *tk, const struct mr_config *cfg,
+                                 const struct mr_change *ev, struct mr_arena *ar,
+                                 const struct mr_change **out, struct mr_error *err) MR_MUST_CHECK;
 
 #endif

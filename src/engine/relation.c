@@ -194,7 +194,12 @@ enum mr_status mr_relations_reload(struct mr_relations *rels, struct mr_sink *si
 {
     drop_stores(rels);
     make_stores(rels);
-    return mr_relations_load(rels, sink, err);
+    enum mr_status status = mr_relations_load(rels, sink, err);
+    if (status != MR_E_SCHEMA)
+        return status;
+    /* The control tables were there when the target was connected, and are gone: waiting does not bring them back. */
+    mr_error_hint(err, "the control tables are gone or not whole: restore them, or drop all of them to start anew");
+    return err->status = MR_E_CONFIG;
 }
 
 static enum mr_status on_planned(void *ctx, const struct mr_tracked_column *col, struct mr_error *err)

@@ -158,7 +158,7 @@ static struct delta *sort_tables(struct mr_sink *sink, const struct mr_config *c
             write_of(delta_of(deltas, count, datamart_of(sink, cfg, tbl->schema, ar), reached, ar), tbl);
         write->rows += jt->rows.row_count;
         write->refused += jt->refused;
-        write->has_truncate = write->has_truncate || jt->rows.truncate_first;
+        write->has_truncate = write->has_truncate || (jt->rows.truncate_first && !jt->truncate_refused);
         write->done_us = jt->done_us > write->done_us ? jt->done_us : write->done_us;
     }
     return deltas;

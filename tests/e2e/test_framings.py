@@ -152,7 +152,7 @@ def test_framings_that_cannot_be_are_refused_at_the_start():
         check(done.returncode == 3 and part in done.stderr and not case.target.tables(), f"{args}: {done.returncode} {done.stderr[-400:]}")
     config = case.write("m.yaml", f"topics: {{\"t*\": {{value: avro}}, \"t?\": {{value_schema_file: {case.write('row.avsc', json.dumps(AVRO))}}}}}\n")
     case.loads = 98  # t99, which the second pattern does not fit
-    done = case.load(b"\x0e", "-c", config, check=False)
+    done = case.load(ID + b"\x0e", "-c", config, check=False)
     check(done.returncode == 3 and "registry.url" in done.stderr, f"{done.returncode} {done.stderr[-400:]}")
     case.close()
 

@@ -318,6 +318,19 @@ def test_a_change_of_a_table_that_fails_for_an_unknown_reason_ends_the_run(targe
     data.close()
 
 
+def test_control_tables_that_are_dropped_end_the_run_with_what_to_do(target):
+    if not ALL:
+        return
+    data = Input(16).add(300)
+    instance = Instance("run", data.path, *target.args(), *ARGS)
+    wait_for("nothing arrives", lambda: progress(target) == data.lines)
+    target.execute(f'DROP SCHEMA "{target.schema}_c"' + (" CASCADE" if target.name == "postgresql" else ""))
+    data.add(300)
+    instance.expect(3)
+    check("the control tables are gone or not whole" in instance.log, f"it does not say so\n{instance.tail()}")
+    data.close()
+
+
 def test_a_locked_sqlite_file_is_waited_for():
     target = Sqlite()
     data = Input(9).add(500)

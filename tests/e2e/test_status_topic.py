@@ -60,19 +60,21 @@ def short(events):
 
 def assert_deltas(events, count, writes=None):
     """Deltas 0…count-1, one after another, each with its writes inside; writes numbered without a gap."""
-    delta, cn, is_open = 0, 0, False
+    delta, cn, is_open, wrong = 0, 0, False, None
     for name, value in events:
         if name == "DELTA_OPEN":
-            check(not is_open and value["deltaNum"] == delta, f"delta {value['deltaNum']} opens, wanted {delta}: {events}")
+            wrong = is_open or value["deltaNum"] != delta
             is_open = True
         elif name in ("DELTA_CLOSE", "DELTA_CANCEL"):
-            check(is_open and value["deltaNum"] == delta, f"delta {value['deltaNum']} ends, wanted {delta}: {events}")
+            wrong = not is_open or value["deltaNum"] != delta
             is_open, delta = False, delta + 1
         elif name.startswith("WRITE"):
-            check(is_open and value["cn"] == cn, f"write {value['cn']}, wanted {cn}: {events}")
+            wrong = not is_open or value["cn"] != cn
             cn += 1
-    check(not is_open and delta == count, f"{delta} deltas, wanted {count}: {events}")
-    check(writes is None or cn == writes, f"{cn} writes, wanted {writes}: {events}")
+        if wrong:
+            check(False, f"{name} {value} does not follow: {events}")
+    check(not is_open and delta == count, f"{delta} deltas, wanted {count}: {events[-50:]}")
+    check(writes is None or cn == writes, f"{cn} writes, wanted {writes}: {events[-50:]}")
 
 
 def lines(path, rows):

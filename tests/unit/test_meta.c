@@ -39,7 +39,7 @@ static void test_names_are_read_from_envelope_source_and_transaction(void **stat
     assert_adds("op , ts_ms,source.ts_ms", "__", "null", "meta(__op='u':text! __ts_ms=1701:int64! __source_ts_ms=1700)");
     assert_adds("ts_us,ts_ns", "__", "null", "meta(__ts_us=1701002:int64! __ts_ns=null:int64!)");
     assert_adds("db,table,gtid", "__", "null", "meta(__db='shop' __table='t' __gtid=null)");
-    assert_adds("transaction.id,total_order", "__", "{\"id\":\"x\",\"total_order\":\"2\"}", "meta(__transaction_id='x' __total_order='2')");
+    assert_adds("transaction.id,total_order", "__", "{\"id\":\"x\",\"total_order\":\"2\"}", "meta(__transaction_id='x' __total_order='2') tx x no 2 of ");
     assert_adds("transaction.id,total_order", "__", "null", "meta(__transaction_id=null __total_order=null)");
     assert_adds("nosuch,nosuch.x,source.a.b", "__", "null", "meta(__nosuch=null __nosuch_x=null __source_a=null)");
 }

@@ -385,7 +385,7 @@ static void test_each_datamart_has_its_delta_and_each_table_one_write(void **sta
     struct mr_job_table tables[] = {
         {.rows = {.tbl = b, .row_count = 2}, .done_us = 1},
         {.rows = {.tbl = a, .row_count = 3}, .refused = 3},
-        {.rows = {.tbl = none}},
+        {.rows = {.tbl = none, .truncate_first = true}, .truncate_refused = true},
         {.rows = {.tbl = b, .row_count = 1},
          .refused = 1,
          .done_us = 1000000}, /* a second part of the table */
@@ -394,16 +394,17 @@ static void test_each_datamart_has_its_delta_and_each_table_one_write(void **sta
     tell(&job);
     tell(&job);
     struct told told = read_outbox();
-    assert_int_equal(told.count, 12);
+    assert_int_equal(told.count, 14);
     assert_told(&told, 0, "DELTA_OPEN", "a", "{\"deltaNum\":0}");
     assert_told(&told, 1, "WRITE_CANCEL", "a", "{\"entity\":\"y\",\"cn\":0}");
-    assert_told(&told, 2, "DELTA_CLOSE", "a", "{\"deltaNum\":0,\"deltaDate\":\"");
-    assert_told(&told, 3, "DELTA_OPEN", "b", "{\"deltaNum\":0}");
-    assert_told(&told, 4, "WRITE_OK", "b",
+    assert_told(&told, 2, "WRITE_CANCEL", "a", "{\"entity\":\"z\",\"cn\":1}"); /* its truncate was refused */
+    assert_told(&told, 3, "DELTA_CLOSE", "a", "{\"deltaNum\":0,\"deltaDate\":\"");
+    assert_told(&told, 4, "DELTA_OPEN", "b", "{\"deltaNum\":0}");
+    assert_told(&told, 5, "WRITE_OK", "b",
                 "{\"entity\":\"x\",\"cn\":0,\"ts\":\"1970-01-01 00:00:01.000000\"");
-    assert_told(&told, 5, "DELTA_CLOSE", "b", "{\"deltaNum\":0,");
-    assert_told(&told, 10, "WRITE_OK", "b", "{\"entity\":\"x\",\"cn\":1,");
-    assert_told(&told, 11, "DELTA_CLOSE", "b", "{\"deltaNum\":1,");
+    assert_told(&told, 6, "DELTA_CLOSE", "b", "{\"deltaNum\":0,");
+    assert_told(&told, 12, "WRITE_OK", "b", "{\"entity\":\"x\",\"cn\":1,");
+    assert_told(&told, 13, "DELTA_CLOSE", "b", "{\"deltaNum\":1,");
     mr_arena_destroy(told.ar);
     mr_table_unref(a);
     mr_table_unref(b);
