@@ -147,13 +147,15 @@ static void copy_name(struct mr_str *to, struct mr_str from)
     *to = mr_str_of(mr_xstrndup(from.ptr, from.len), from.len);
 }
 
-/* A tombstone does not say whose it is. It belongs to the relation that its topic brings; where a topic brings several, nobody can tell, and
+/* Where the topic brings envelopes a delete event has done a tombstone's work.
+ * A tombstone does not say whose it is. It belongs to the relation that its topic brings; where a topic brings several, nobody can tell, and
  * the delete event before it has done the work: it is passed over. */
 static void name_tombstone(struct topic_entry *topic, struct mr_change *ev)
 {
     bool is_named = ev->relation.table.len > 0;
     if (ev->op == MR_OP_CONTROL)
         return;
+    ev->is_echo = ev->is_tombstone && topic->facts.envelopes_seen;
     if (ev->is_tombstone && !is_named) {
         if (topic->is_mixed) {
             ev->op = MR_OP_CONTROL;

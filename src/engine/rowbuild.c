@@ -291,6 +291,12 @@ static bool has_keyless_elements(struct mr_row_build *b)
     return true;
 }
 
+/* The table's key is other fields than the record's (primary_key: [...]), and the delete event, which had them, has done the work. */
+static bool is_idle_echo(const struct mr_row_build *b)
+{
+    return b->ev->is_echo && !b->rel->set->tombstones_remove && strcmp(b->err->code, MR_CODE_NO_KEY) == 0;
+}
+
 static bool build(struct mr_row_build *b)
 {
     const struct mr_change *ev = b->ev;
@@ -302,8 +308,13 @@ static bool build(struct mr_row_build *b)
         return true;
     }
     if (!mr_row_resolve_key(b)) {
-        b->outcome = MR_ROW_DEAD;
-        return false;
+        if (!is_idle_echo(b)) {
+            b->outcome = MR_ROW_DEAD;
+            return false;
+        }
+        mr_error_clear(b->err);
+        b->batch->skipped++;
+        return true;
     }
     if (ev->is_tombstone && !ev->is_key_observed && is_foreign_key(b)) {
         b->batch->skipped++; /* the echo of a delete by a key that the table no longer has */

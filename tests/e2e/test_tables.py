@@ -98,6 +98,18 @@ def test_primary_key_fields_follow_the_row_not_the_record_key(run):
     same(run.table("t"), [{"id": "1", "sku": "b", "v": "2"}])
 
 
+def test_a_tombstone_that_lacks_the_key_has_nothing_to_do_behind_its_delete(run):
+    row = {"id": 2, "sku": "c", "v": 3}
+    run.load([create("t", {"id": 1, "sku": "b", "v": 2}), create("t", row), delete("t", row), tombstone("t", {"id": 2})],
+             "tables.shop.t.primary_key=[sku]")
+    same(run.table("t"), [{"id": "1", "sku": "b", "v": "2"}])
+    same(run.dead(), [])
+    # Where tombstones alone come, one that cannot be applied is told.
+    run.load([{"topic": "u", "key": {"id": 2}, "value": {"id": 2, "sku": "c"}}, {"topic": "u", "key": {"id": 2}, "value": None}],
+             "tables.u.primary_key=[sku]")
+    same([code for code, _ in run.dead()], ["no_key"])
+
+
 def test_record_key_text_holds_keys_of_any_type(run):
     rows = [envelope("c", "t", {"id": k}, None, {"v": i}) for i, k in enumerate([1, "1", None, True, {"a": [1]}])]
     run.load(rows, "tables.shop.t.primary_key=record_key_text")

@@ -155,6 +155,7 @@ struct mr_change {
     bool partial;                 /* UPSERT: columns not listed keep their value */
     bool is_new;                  /* UPSERT: the producer says that the row is new (c, r): a hint for bulk */
     bool is_tombstone;            /* DELETE: a null value, not a delete event */
+    bool is_echo;                 /* DELETE: a tombstone where delete events come, too, and before it; the engine's intake finds out */
     bool is_deleted_row;          /* DELETE: a rewritten row with __deleted true; `after` holds that row */
     bool has_positions;           /* UPSERT partial: segments of digits in `after` and `removed` may be positions in arrays, and an INT as a removed
                                      value is the size that an array has been cut to; the engine finds out (positions.h) */
