@@ -133,8 +133,31 @@ bool mr_unwrap_advice(struct mr_str key, const char **name_z, const char **advic
     return false;
 }
 
+/* The structs of Debezium's envelopes. The transform fails at the first event where an item names another one; here it only brings nothing. */
+static void warn_of_structs(const char *option_z, const char *list_z)
+{
+    static const char *const structs[] = {"source", "transaction", "updateDescription", "before", "after"};
+    struct mr_strings items = {0};
+
+    mr_strings_split(&items, mr_str_z(list_z));
+    for (size_t i = 0; i < items.count; i++) {
+        struct mr_str item = mr_str_z(items.items[i]);
+        ptrdiff_t dot = mr_str_find(item, '.'), colon = mr_str_find(item, ':');
+        bool is_known = dot < 0 || (colon >= 0 && colon < dot);
+        for (size_t k = 0; !is_known && k < sizeof(structs) / sizeof(structs[0]); k++)
+            is_known = mr_str_eq_z(mr_str_of(item.ptr, (size_t)dot), structs[k]);
+        if (!is_known)
+            mr_log(MR_LOG_WARN, "a field to add is in a struct that Debezium's events do not have",
+                   MR_KV_Z("option", option_z), MR_KV_Z("field", items.items[i]),
+                   MR_KV_Z("hint", "the structs are source, transaction, updateDescription, before and after"));
+    }
+    mr_strings_free(&items);
+}
+
 void mr_config_warn(const struct mr_config *cfg)
 {
+    warn_of_structs("unwrap.add.fields", cfg->add_fields);
+    warn_of_structs("unwrap.add.headers", cfg->add_headers ? cfg->add_headers : "");
     if (cfg->delete_handling_said && is_old_pair_said(cfg))
         mr_log_plain(MR_LOG_WARN, "unwrap.delete.tombstone.handling.mode is set: unwrap.delete.handling.mode and unwrap.drop.tombstones do not count");
 }

@@ -110,6 +110,12 @@ def test_a_tombstone_that_lacks_the_key_has_nothing_to_do_behind_its_delete(run)
     same([code for code, _ in run.dead()], ["no_key"])
 
 
+def test_a_struct_that_no_envelope_has_is_told(run):
+    done = run.load([create("t", {"id": 1})], "unwrap.add.fields=op,foo.bar,source.db", reject="in a struct that Debezium's events do not have")
+    same(done.stderr.count("do not have"), 1)
+    same(run.table("t"), [{"id": "1", "__op": "c", "__source_db": "shop"}])
+
+
 def test_record_key_text_holds_keys_of_any_type(run):
     rows = [envelope("c", "t", {"id": k}, None, {"v": i}) for i, k in enumerate([1, "1", None, True, {"a": [1]}])]
     run.load(rows, "tables.shop.t.primary_key=record_key_text")
