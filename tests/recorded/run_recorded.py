@@ -58,11 +58,6 @@ ADDED_WITH_DEFAULT = {
 }
 
 
-def knows_ddl():
-    """Can the program apply DDL? A stream that tells of renamed tables is nothing to it otherwise."""
-    return any(option["key"] == "ddl" for option in json.loads(millrace("config", "--json").stdout))
-
-
 def read(stream, name):
     with open(os.path.join(HERE, stream, name), encoding="utf-8") as f:
         return json.load(f)
@@ -391,8 +386,7 @@ def main():
     """TRANSACTIONS=source loads the stream with that setting: the same tables."""
     target_name, source, only = sys.argv[1], sys.argv[2], sys.argv[3:]
     failed = 0
-    streams = only or [s for s in STREAMS if s != "canal-ddl" or knows_ddl()]
-    for stream in streams:
+    for stream in only or STREAMS:
         target = TARGETS[target_name]()
         try:
             problems = run(stream, source, target)
