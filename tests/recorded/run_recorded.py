@@ -386,7 +386,8 @@ def main():
     """TRANSACTIONS=source loads the stream with that setting: the same tables."""
     target_name, source, only = sys.argv[1], sys.argv[2], sys.argv[3:]
     failed = 0
-    for stream in only or STREAMS:
+    streams = only or STREAMS
+    for stream in streams:
         target = TARGETS[target_name]()
         try:
             problems = run(stream, source, target)
