@@ -282,3 +282,99 @@ enum mr_status mr_dotted_resolve(const struct mr_tracker *tk, const struct mr_co
         *out = read;
     return MR_OK;
 }
+
+/* ---- Arrays that are tables ---- */
+
+/* Does `name` lead to or through a member of the known path whose own name has dots? */
+static bool is_hidden_in(struct mr_str known, struct mr_str name)
+{
+    return has_dotted_name(known) && compare(known, name).name_len > 0;
+}
+
+static bool has_dot(struct mr_str name)
+{
+    return name.len > 0 && memchr(name.ptr, '.', name.len) != NULL;
+}
+
+/* Among what is known of the row (`outer` NULL), or of the elements of `outer`: columns, and arrays in them. */
+static bool is_hidden_below(const struct mr_rel *rel, struct mr_str outer, struct mr_str name)
+{
+    const struct mr_rel *at = outer.ptr == NULL ? rel : mr_rel_find_child(rel, outer);
+    if (at == NULL || !has_dot(name))
+        return false;
+    for (size_t i = 0; i < mr_tracker_count(at->tk); i++)
+        if (is_hidden_in(mr_tracker_column(at->tk, i)->path, name))
+            return true;
+    for (size_t i = 0; i < rel->child_count; i++) {
+        struct mr_str around, step = mr_array_last_step(rel->children[i]->array, &around);
+        bool is_here = outer.ptr == NULL ? around.ptr == NULL : around.ptr != NULL && mr_str_eq(around, outer);
+        if (is_here && is_hidden_in(step, name))
+            return true;
+    }
+    return false;
+}
+
+static bool any_dotted(const struct mr_rel *rel)
+{
+    for (size_t k = 0; k <= rel->child_count; k++) {
+        const struct mr_rel *at = k == 0 ? rel : rel->children[k - 1];
+        if (k > 0 && has_dotted_name(at->array))
+            return true;
+        for (size_t i = 0; at->tk != NULL && i < mr_tracker_count(at->tk); i++)
+            if (has_dotted_name(mr_tracker_column(at->tk, i)->path))
+                return true;
+    }
+    return false;
+}
+
+static bool is_in_fields(const struct mr_rel *rel, const struct mr_element *el, struct mr_fields fields, struct mr_str *name)
+{
+    for (size_t i = 0; i < fields.count; i++) {
+        *name = fields.items[i].path;
+        if (is_hidden_below(rel, el->array, *name))
+            return true;
+    }
+    return false;
+}
+
+bool mr_dotted_is_in_element(const struct mr_rel *rel, const struct mr_element *el, struct mr_str *name)
+{
+    struct mr_str array = el->array, outer;
+    if (el->is_inner)
+        return false; /* its names come from a value, in which they are what they are */
+    do {
+        *name = mr_array_last_step(array, &outer);
+        if (is_hidden_below(rel, outer, *name))
+            return true;
+        array = outer;
+    } while (outer.ptr != NULL);
+    return el->kind == MR_ELEMENT_PART &&
+           (is_in_fields(rel, el, el->fields, name) || is_in_fields(rel, el, el->removed, name));
+}
+
+/* A field that may be an array's whose name has dots: what it had been is in a table of its own. */
+static bool is_array_in(const struct mr_rel *rel, struct mr_fields fields, struct mr_str *name)
+{
+    for (size_t i = 0; i < fields.count; i++) {
+        *name = fields.items[i].path;
+        for (size_t k = 0; has_dot(*name) && k < rel->child_count; k++) {
+            struct mr_str around, step = mr_array_last_step(rel->children[k]->array, &around);
+            if (around.ptr == NULL && is_hidden_in(step, *name))
+                return true;
+        }
+    }
+    return false;
+}
+
+enum mr_status mr_dotted_check_elements(const struct mr_rel *rel, const struct mr_change *ev, struct mr_error *err)
+{
+    struct mr_str name;
+    if (!ev->partial || rel->child_count == 0 || !any_dotted(rel))
+        return MR_OK;
+    if (is_array_in(rel, ev->after, &name) || is_array_in(rel, ev->removed, &name))
+        return cannot_tell(name, err);
+    for (size_t i = 0; i < ev->elements.count; i++)
+        if (mr_dotted_is_in_element(rel, &ev->elements.items[i], &name))
+            return cannot_tell(name, err);
+    return MR_OK;
+}

@@ -6,6 +6,7 @@
 
 #include "ddl_event.h"
 #include "dead_letter.h"
+#include "dotted.h"
 #include "rowbuild.h"
 
 #define MAX_HEADER ((size_t)1 << 20) /* bytes of an added header's value */
@@ -371,6 +372,9 @@ static enum mr_status find_children(struct mr_intake *in, struct mr_rel *rel, st
     in->find_seq++;
     mr_rowbuild_settle_guesses(rel, ev, ar);
     struct mr_rel **rels = *out = mr_arena_zalloc(ar, (ev->elements.count + 1) * sizeof(struct mr_rel *));
+    struct mr_error refused = {0};
+    if (mr_dotted_check_elements(rel, ev, &refused) != MR_OK)
+        return MR_OK; /* it is a dead letter before the row is built, and makes no table */
     for (size_t i = 0; i < ev->elements.count; i++) {
         const struct mr_element *el = &ev->elements.items[i];
         bool is_row = el->kind == MR_ELEMENT_ROW || el->kind == MR_ELEMENT_PART;

@@ -294,7 +294,8 @@ static bool has_keyless_elements(struct mr_row_build *b)
 /* The table's key is other fields than the record's (primary_key: [...]), and the delete event, which had them, has done the work. */
 static bool is_idle_echo(const struct mr_row_build *b)
 {
-    return b->ev->is_echo && !b->rel->set->tombstones_remove && strcmp(b->err->code, MR_CODE_NO_KEY) == 0;
+    bool has_work = b->rel->set->tombstones_remove || b->in->cfg->drops_delete_events;
+    return b->ev->is_echo && !has_work && strcmp(b->err->code, MR_CODE_NO_KEY) == 0;
 }
 
 static bool build(struct mr_row_build *b)
@@ -334,7 +335,9 @@ static bool build(struct mr_row_build *b)
 static bool place_positions(struct mr_row_build *b, const struct mr_change *ev)
 {
     struct mr_arena *ar = b->batch->ar;
-    enum mr_status status = mr_dotted_resolve(b->rel->tk, b->in->cfg, ev, ar, &b->ev, b->err);
+    enum mr_status status = mr_dotted_check_elements(b->rel, ev, b->err);
+    if (status == MR_OK)
+        status = mr_dotted_resolve(b->rel->tk, b->in->cfg, ev, ar, &b->ev, b->err);
     if (status == MR_OK && (b->ev->has_positions || b->ev->parts.count > 0)) {
         struct mr_change *placed = mr_arena_alloc(ar, sizeof *placed);
         status = ev->has_positions ? mr_positions_resolve(b->rel->tk, b->ev, ar, placed, b->err) :

@@ -49,6 +49,22 @@ def test_a_name_that_may_be_either_is_refused(cls):
         equal(row(p), {"a.b": "10"})
 
 
+def test_names_with_dots_of_and_in_arrays_that_are_tables_are_refused(cls):
+    """No element of another array is hit, and no table made for one that is not there."""
+    with Pipe(cls, "unwrap.array.encoding=table") as p:
+        p.load({"_id": 1, "a.b": [1, 2], "l": [{"c.d": 1, "e": 2}], "k": 1})
+        before = {t: p.target.rows(t) for t in p.target.tables()}
+        equal(len(before), 3)
+        refused = [change({"a.b.0": 9}), change({"a.b": [3]}), change({"a.b": 5}), change(None, ["a.b"]), change(None, None, {"a.b": 1}),
+                   change({"a.b.1.c": 9}), change({"l.0.c.d": 3}), change(None, ["l.0.c.d"])]
+        p.load(*((1, c) for c in refused))
+        equal(p.dead(), ["unsupported"] * len(refused))
+        equal(str({t: p.target.rows(t) for t in p.target.tables()}), str(before))
+        p.load((1, change({"l.0.e": 4, "k": 2})), {"_id": 1, "a.b": [7], "l": [{"c.d": 5}]})
+        equal(len(p.dead()), len(refused))
+        equal([[int(r["value"].value) for r in p.target.rows(t)] for t in p.target.tables() if "a.b" in t], [[7]])
+
+
 def test_members_without_a_name_are_members(cls):
     doc = {"_id": 1, "": {"a": 1, "": {"b": 2}}, "a": 3, "b": {"": {"c": 4}}}
     for encoding in ("json", "document", "table"):

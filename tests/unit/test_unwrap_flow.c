@@ -171,7 +171,8 @@ static void test_rewrite_with_id_fills_the_id_where_it_is_not_the_key(void **sta
 static void test_added_headers_are_kept_with_a_dead_letter(void **state)
 {
     (void)state;
-    cfg = stage_config("unwrap.add.headers=op,source.table:T,transaction.id,nosuch,offset", "tables.t.primary_key=[nosuch]");
+    cfg = stage_config("unwrap.add.headers=op,source.table:T,transaction.id,nosuch,offset", "tables.t.primary_key=[nosuch]",
+                       "unwrap.drop.tombstones=false");
     stage_put(0, "{\"id\":1}", "{\"before\":null,\"after\":{\"id\":1}," MYSQL ",\"op\":\"c\",\"transaction\":null}");
     stage_put(0, "{\"id\":1}", NULL);
     stage_run_ok(cfg, 1);
