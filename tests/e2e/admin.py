@@ -73,6 +73,9 @@ class PgAdmin:
         return self.target.query("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'millrace%%' AND wait_event_type = 'Lock' "
                                  "AND strpos(query, %s) > 0", (self.target.schema,))[0][0] > 0
 
+    def sessions(self):
+        return self.target.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = %s", (self.application,))[0][0]
+
     def cut_some(self):
         """End some connections that are at work; their number."""
         return len(self.target.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s AND "
@@ -169,6 +172,9 @@ class MyAdmin:
         return self.target.query("SELECT COUNT(*) FROM information_schema.processlist p LEFT JOIN information_schema.innodb_trx t "
                                  "ON t.trx_mysql_thread_id = p.id WHERE p.user = %s AND (t.trx_state = 'LOCK WAIT' OR "
                                  "p.state LIKE 'Waiting for table%%lock')", (self.user,))[0][0] > 0
+
+    def sessions(self):
+        return self.target.query("SELECT COUNT(*) FROM information_schema.processlist WHERE user = %s", (self.user,))[0][0]
 
     def cut_some(self):
         found = self.target.query("SELECT id FROM information_schema.processlist WHERE user = %s AND RAND() < IF(command = 'Sleep', 0.1, 0.4)",
