@@ -1,5 +1,6 @@
 """What the tests do to a target's server as somebody else: locks, cut connections, rights, a full disk. The same words for every kind of server."""
 import contextlib
+import itertools
 import os
 import re
 import time
@@ -27,18 +28,20 @@ class Held:
 
 
 class PgAdmin:
-    """The program's sessions have a name of the test's own, by which they are told from those of other tests."""
+    """The program's sessions have a name of the test's own, by which they are told from those of other tests. With a number for each use of the
+    target's arguments it tells an instance from others."""
     denied = "permission denied"
     lock_timeout = "lock timeout"
 
     def __init__(self, target):
         self.target = target
-        self.application = f"millrace_{target.schema}"
+        self.application = f"millrace_{target.schema}."
+        self.number = itertools.count(1)
         args = target.args() # not bound: a second admin of the same target changes nothing
         target.args = lambda: ["--to", self.named(target.url), *args[2:]]
 
     def named(self, url):
-        return f"{url}{'&' if '?' in url else '?'}application_name={self.application}"
+        return f"{url}{'&' if '?' in url else '?'}application_name={self.application}{next(self.number)}"
 
     def place(self, table):
         return f'"{self.target.schema}"."{table}"'
@@ -74,18 +77,18 @@ class PgAdmin:
                                  "AND strpos(query, %s) > 0", (self.target.schema,))[0][0] > 0
 
     def sessions(self):
-        return self.target.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = %s", (self.application,))[0][0]
+        return self.target.query("SELECT count(*) FROM pg_stat_activity WHERE starts_with(application_name, %s)", (self.application,))[0][0]
 
     def cut_some(self):
         """End some connections that are at work; their number."""
-        return len(self.target.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s AND "
+        return len(self.target.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE starts_with(application_name, %s) AND "
                                      "random() < 0.4 AND state <> 'idle'", (self.application,)))
 
-    def has_idle_transaction(self):
-        """Is there a session in a transaction in which nothing has happened for a while?"""
-        return self.target.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND xact_start IS NOT NULL AND "
-                                 "(state LIKE 'idle in%%' OR wait_event = 'ClientRead') AND "
-                                 "state_change < clock_timestamp() - interval '0.3 s'", (self.application,))[0][0] > 0
+    def sessions_of(self, instance):
+        """(is it at work, has it a transaction) for each."""
+        name = next(re.search("application_name=([^& ]+)", a)[1] for a in instance.args if "application_name=" in a)
+        return self.target.query("SELECT state = 'active' AND wait_event IS DISTINCT FROM 'ClientRead', xact_start IS NOT NULL "
+                                 "FROM pg_stat_activity WHERE application_name = %s", (name,))
 
     def fill_disk(self, table):
         """The state that a full disk gives, raised by a trigger."""
@@ -186,13 +189,12 @@ class MyAdmin:
                 cut += 1
         return cut
 
-    def has_idle_transaction(self):
-        def idle():
-            return set(self.target.query("SELECT t.trx_id FROM information_schema.processlist p JOIN information_schema.innodb_trx t "
-                                         "ON t.trx_mysql_thread_id = p.id WHERE p.user = %s AND p.command = 'Sleep'", (self.user,)))
-        before = idle()
-        time.sleep(0.3)
-        return bool(before & idle())
+    def sessions_of(self, instance):
+        time.sleep(REFRESH_S)
+        ports = local_ports(instance.proc.pid)
+        return [(command != "Sleep", trx is not None) for host, command, trx in self.target.query(
+            "SELECT p.host, p.command, t.trx_id FROM information_schema.processlist p LEFT JOIN information_schema.innodb_trx t "
+            "ON t.trx_mysql_thread_id = p.id WHERE p.user = %s", (self.user,)) if int(host.rsplit(":", 1)[1]) in ports]
 
     def fill_disk(self, table):
         self.target.execute(f'CREATE TRIGGER "{self.target.schema}".full_disk BEFORE INSERT ON {self.place(table)} FOR EACH ROW '
@@ -240,6 +242,27 @@ class MyAdmin:
                 cur.execute(f"INSERT INTO {table} SELECT * FROM {kept}")
         db.commit()
         db.close()
+
+
+def local_ports(pid):
+    """Of the process's TCP connections."""
+    inodes = set()
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            inodes.update(re.findall(r"socket:\[(\d+)\]", os.readlink(f"/proc/{pid}/fd/{number}")))
+    with open(f"/proc/{pid}/net/tcp", encoding="ascii") as f:
+        lines = [line.split() for line in f.readlines()[1:]]
+    return {int(line[1].rsplit(":", 1)[1], 16) for line in lines if line[9] in inodes}
+
+
+def has_open_transaction(admin, instance, timeout=10):
+    """Of an instance that is stopped: in a transaction or not, once the server has done what it had been sent."""
+    end, still = time.monotonic() + timeout, 0
+    while still < 3 and time.monotonic() < end:
+        sessions = admin.sessions_of(instance)
+        still = 0 if any(is_busy for is_busy, _ in sessions) else still + 1
+        time.sleep(0.1)
+    return any(has for _, has in sessions)
 
 
 def admin_of(target):

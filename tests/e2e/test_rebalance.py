@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 
-from admin import admin_of
+from admin import admin_of, has_open_transaction
 from e2e import ALL, Broker, Instance, check, main, wait_for
 
 PARTITIONS = 8
@@ -209,8 +209,7 @@ def put_to_sleep(admin, member, in_transaction):
         member.signal(signal.SIGSTOP)
         if holder:
             holder.join()
-        time.sleep(0.4)
-        if admin.has_idle_transaction() == in_transaction:
+        if has_open_transaction(admin, member) == in_transaction:
             return
         member.signal(signal.SIGCONT)
         time.sleep(0.03)
