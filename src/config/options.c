@@ -144,9 +144,9 @@ const struct mr_option mr_options[] = {
     {"topics", MR_OPT_PAIRS, AT(topics),
      .help_z = "Formats of single topics: `NAME: {key: kafka, value: avro, key_columns: \"id BIGINT\"}`. `*` and `?` are wildcards in "
                "names; the longest name that fits wins, each setting by itself. Settings: `key`, `value`, `key_columns`, "
-               "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, `wrap_single_value`, `key_window`, `null_key`, "
+               "`value_columns`, `key_column_name`, `key_delimiter`, `value_delimiter`, `key_wrap_single`, `wrap_single_value`, `key_json_envelope`, `key_window`, `null_key`, "
                "`key_value_conflict`, and, each with `key_` or `value_` in front, `use_schema_id`, `use_schema_guid`, `use_message_indexes`, "
-               "`schema_file`."},
+               "`schema_file`, `deserializer_encoding`."},
 
     {"default.key.format", MR_OPT_TEXT, AT(default_key_format), .default_z = "kafka",
      .help_z = "Format of keys whose columns are declared (`key.columns`) and whose format is named nowhere else."},
@@ -161,6 +161,11 @@ const struct mr_option mr_options[] = {
     {"key.wrap.single", MR_OPT_TEXT, AT(key_wrap_single), .default_z = "auto",
      .help_z = "Is a `json` key of one column an object? `auto`: it is if it has a member of the column's name. `true`, `false`: always, "
                "never."},
+    {"key.deserializer.encoding", MR_OPT_TEXT, AT(key_text_encoding), .default_z = "UTF-8",
+     .help_z = "In which encoding Kafka's serializer wrote the texts that are keys (`kafka`): `UTF-8`, `US-ASCII` or `ISO-8859-1`."},
+    {"key.json.envelope", MR_OPT_TEXT, AT(key_json_envelope), .default_z = "auto",
+     .help_z = "Are `json` keys written by Connect's converter with schemas, as `{\"schema\": …, \"payload\": …}`? `auto`: those are that have these "
+               "two members and no other. `true`, `false`: all, none."},
     {"key.window", MR_OPT_TEXT, AT(key_window), .default_z = "none",
      .help_z = "Keys of windowed tables of ksqlDB have the window behind them: `time` (its start) or `session` (its end and start). They "
                "become the key columns `WINDOWSTART` and `WINDOWEND`."},
@@ -181,6 +186,8 @@ const struct mr_option mr_options[] = {
     {"wrap.single.value", MR_OPT_TEXT, AT(wrap_single_value), .default_z = "",
      .help_z = "Is a `json` or `json_sr` value of one column an object? `true`, `false`: always, never. Without it, it is one if it has a member of "
                "the declared column's name. With `false` and no declared column the value is the column `ROWVAL`."},
+    {"value.deserializer.encoding", MR_OPT_TEXT, AT(value_text_encoding), .default_z = "UTF-8",
+     .help_z = "The same of texts that are values (`kafka`)."},
     {"value.delimiter", MR_OPT_TEXT, AT(value_delimiter), .default_z = "", .default_note_z = "`,`",
      .help_z = "What separates the fields of a `delimited` value."},
 

@@ -151,6 +151,7 @@ bool mr_placeholder_is_array(const struct mr_placeholder *p, const struct mr_jso
 
 struct mr_connect {
     const struct mr_config *cfg;
+    bool no_wrapper; /* an object with schema and payload is a plain one */
     bool rows_only; /* plain rows: a wrapper must hold a struct's schema, and no envelope is looked for in {"payload": …} */
     struct mr_json_reader *key_reader, *value_reader;
     struct mr_json_reader *inner_reader; /* JSON columns */

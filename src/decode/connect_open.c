@@ -125,7 +125,7 @@ static bool is_lone_payload(const struct mr_shape *sh, struct mr_arena *ar)
 static void unwrap(struct mr_connect *cn, uint64_t place, struct mr_arena *ar,
                    struct mr_connect_message *out)
 {
-    if (!mr_json_is(&out->doc, out->root, MR_J_OBJECT) || out->doc.nodes[out->root].count > 2)
+    if (cn->no_wrapper || !mr_json_is(&out->doc, out->root, MR_J_OBJECT) || out->doc.nodes[out->root].count > 2)
         return;
 
     struct mr_shape sh;
@@ -192,7 +192,7 @@ enum mr_status mr_connect_open(struct mr_connect *cn, enum mr_connect_side side,
 
     uint64_t place = 0;
     struct mr_str payload;
-    if (text.len > 10 && text.ptr[0] == '{' && text.ptr[1] == '"' && text.ptr[2] == 's') {
+    if (!cn->no_wrapper && text.len > 10 && text.ptr[0] == '{' && text.ptr[1] == '"' && text.ptr[2] == 's') {
         place = mr_hash(rec->topic.ptr, rec->topic.len, (uint64_t)side);
         out->schema = mr_connect_cache_find(cn->cache, place, text, &payload);
     }

@@ -8,6 +8,7 @@
 #include <millrace/base/map.h>
 #include <millrace/base/mem.h>
 
+#include "charset.h"
 #include "payload_columns.h"
 #include "payload_rules.h"
 #include "payload_schemas.h"
@@ -324,11 +325,16 @@ static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload
 /* ---- One side ---- */
 
 /* JSON text, and nothing else. */
-static enum mr_status open_text(struct mr_payloads *p, enum mr_connect_side side, const struct mr_record *rec,
+static enum mr_status open_text(struct mr_payloads *p, const struct mr_payload_rule *rule, enum mr_connect_side side, const struct mr_record *rec,
                                 struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
 {
     struct mr_str bytes = side == MR_SIDE_KEY ? rec->key : rec->value;
+    struct mr_str envelope = side == MR_SIDE_KEY ? rule->envelope : MR_STR("");
+    p->cn->no_wrapper = mr_str_eq_z(envelope, "false");
     enum mr_status status = mr_connect_open(p->cn, side, rec, ar, out, err);
+    if (status == MR_OK && mr_str_eq_z(envelope, "true") && !out->is_null && !out->is_text && !out->is_wrapped)
+        return mr_fail_data(err, MR_CODE_BAD_VALUE,
+                            "this is no object with the members schema and payload (key.json.envelope is true)");
     bool is_framed = bytes.len != 0 && bytes.ptr[0] == 0;
     bool is_bad = bytes.len == 0 || is_framed || (status == MR_OK && out->is_text) ||
                   (status == MR_E_DATA && err != NULL && strcmp(err->code, MR_CODE_UNSUPPORTED) == 0);
@@ -368,6 +374,10 @@ static enum mr_status open_bytes(struct mr_payloads *p, const struct mr_payload_
     struct mr_json_build *b = &p->build[side];
     mr_json_build_reset(b);
     mr_json_build_open(b, MR_J_OBJECT);
+    if (rule->encoding[side] == MR_ENC_KAFKA && from->columns->items[0].kind == MR_SQL_STRING &&
+        mr_charset_decode(rule->text_encoding[side], bytes, ar, &bytes) != MR_CHARSET_OK)
+        return mr_fail_data(err, MR_CODE_BAD_UTF8, "column \"%.*s\": the bytes are no text in %.*s", MR_STR_FMT(from->columns->items[0].name),
+                            MR_STR_FMT(rule->text_encoding[side]));
     MR_TRY(rule->encoding[side] == MR_ENC_KAFKA
                ? mr_columns_kafka(from->columns, bytes, b, err)
                : mr_columns_delimited(from->columns, rule->delimiter[side], bytes, ar, b, err));
@@ -403,7 +413,7 @@ static enum mr_status open_encoded(struct mr_payloads *p, const struct mr_payloa
         MR_TRY(open_bytes(p, rule, side, bytes, &from, ar, out, err));
         from.columns = &none;
     } else if (from.encoding == MR_ENC_JSON) {
-        MR_TRY(open_text(p, side, &with, ar, out, err));
+        MR_TRY(open_text(p, rule, side, &with, ar, out, err));
         if (!is_key && from.columns->count == 0 && !out->is_null)
             MR_TRY(wrap_value(p, ar, out, err));
     } else {

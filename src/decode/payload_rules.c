@@ -38,6 +38,9 @@ static const char *const member_names[] = {
     "value_use_message_indexes",
     "key_schema_file",
     "value_schema_file",
+    "key_deserializer_encoding",
+    "value_deserializer_encoding",
+    "key_json_envelope",
 };
 enum member {
     M_KEY,
@@ -60,6 +63,9 @@ enum member {
     M_VALUE_INDEXES,
     M_KEY_SCHEMA_FILE,
     M_VALUE_SCHEMA_FILE,
+    M_KEY_TEXT,
+    M_VALUE_TEXT,
+    M_ENVELOPE,
     MEMBERS,
 };
 
@@ -283,6 +289,9 @@ static void make(const struct mr_config *cfg, struct mr_str topic, struct mr_pay
     out->column_name = choose(cfg, topic, M_COLUMN_NAME, cfg->key_column_name);
     out->delimiter[MR_SIDE_KEY] = choose(cfg, topic, M_KEY_DELIMITER, cfg->key_delimiter);
     out->delimiter[MR_SIDE_VALUE] = choose(cfg, topic, M_VALUE_DELIMITER, cfg->value_delimiter);
+    out->text_encoding[MR_SIDE_KEY] = choose(cfg, topic, M_KEY_TEXT, cfg->key_text_encoding);
+    out->text_encoding[MR_SIDE_VALUE] = choose(cfg, topic, M_VALUE_TEXT, cfg->value_text_encoding);
+    out->envelope = choose(cfg, topic, M_ENVELOPE, cfg->key_json_envelope);
     out->window = choose(cfg, topic, M_WINDOW, cfg->key_window);
     out->null_key = choose(cfg, topic, M_NULL_KEY, cfg->null_key);
     out->conflict = choose(cfg, topic, M_CONFLICT, cfg->key_value_conflict);
@@ -307,6 +316,28 @@ static enum mr_status check_word(const char *option_z, struct mr_str said, const
         return MR_OK;
     return mr_fail(err, MR_E_CONFIG, "%s: \"%.*s\" is none of %s, %s%s%s", option_z, MR_STR_FMT(said), a_z,
                    b_z, c_z != NULL ? ", " : "", c_z != NULL ? c_z : "");
+}
+
+/* Of the texts that Kafka's serializers write; UTF-8 needs no saying. */
+static enum mr_status check_text_encoding(const struct mr_payload_rule *r, size_t side, struct mr_error *err)
+{
+    struct mr_str said = r->text_encoding[side];
+    const char *option_z = side == MR_SIDE_KEY ? "key.deserializer.encoding" : "value.deserializer.encoding";
+    if (said.len == 0 || mr_str_eq_nocase(said, MR_STR("UTF-8")))
+        return MR_OK;
+    if (!mr_str_eq_nocase(said, MR_STR("US-ASCII")) && !mr_str_eq_nocase(said, MR_STR("ISO-8859-1")))
+        return mr_fail(err, MR_E_CONFIG, "%s: \"%.*s\" is none of UTF-8, US-ASCII, ISO-8859-1", option_z, MR_STR_FMT(said));
+    if (r->encoding[side] != MR_ENC_KAFKA)
+        return mr_fail(err, MR_E_CONFIG, "%s is for texts of the format kafka: JSON, Avro and the others have UTF-8", option_z);
+    return MR_OK;
+}
+
+static enum mr_status check_envelope(const struct mr_payload_rule *r, struct mr_error *err)
+{
+    MR_TRY(check_word("key.json.envelope", r->envelope, "auto", "true", "false", err));
+    if (r->envelope.len == 0 || mr_str_eq_z(r->envelope, "auto") || r->encoding[MR_SIDE_KEY] == MR_ENC_JSON)
+        return MR_OK;
+    return mr_fail(err, MR_E_CONFIG, "key.json.envelope is for keys whose format is json: format.key");
 }
 
 static enum mr_status check_key_name(struct mr_str name, struct mr_error *err)
@@ -388,6 +419,9 @@ static enum mr_status check_rule(const struct mr_payload_rule *r, struct mr_erro
                        mr_encoding_name(r->encoding[MR_SIDE_VALUE]));
     MR_TRY(check_word("key.wrap.single", r->wrap_single[MR_SIDE_KEY], "auto", "true", "false", err));
     MR_TRY(check_word("wrap.single.value", r->wrap_single[MR_SIDE_VALUE], "true", "false", NULL, err));
+    for (size_t side = 0; side < 2; side++)
+        MR_TRY(check_text_encoding(r, side, err));
+    MR_TRY(check_envelope(r, err));
     MR_TRY(check_value_columns(r, err));
     MR_TRY(check_word("key.window", r->window, "none", "time", "session", err));
     MR_TRY(check_word("null.key", r->null_key, "error", "skip", NULL, err));

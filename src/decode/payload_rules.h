@@ -20,7 +20,8 @@ struct mr_payload_rule {
     enum mr_encoding encoding[2];
     const char *decoder_z; /* "auto", or the name of the format that the values have */
     struct mr_str columns[2], delimiter[2], wrap_single[2];
-    struct mr_str column_name, window, null_key, conflict;
+    struct mr_str text_encoding[2]; /* of texts of the format kafka */
+    struct mr_str column_name, envelope, window, null_key, conflict;
     struct mr_str schema_id[2], schema_guid[2], indexes[2], schema_file[2]; /* of messages without framing */
     struct mr_framing framing[2];
     bool is_key_explicit; /* somebody has named the key's format */

@@ -73,6 +73,37 @@ def test_every_framing_of_confluent_goes_with_every_kind_of_schema():
     case.close()
 
 
+def test_texts_of_kafkas_serializer_have_the_encoding_that_is_said():
+    case = Case()
+    form = ["--set", "format={key: kafka, value: json}", "--set", "key.columns=id STRING", "--set"]
+    check(case.load(b'{"v":1}', *form, "key.deserializer.encoding=ISO-8859-1", key=b"K\xf6ln") == [{"id": "Köln", "v": 1}], "latin 1")
+    check(case.load(b'{"v":1}', *form, "key.deserializer.encoding=us-ascii", key=b"Bonn") == [{"id": "Bonn", "v": 1}], "ascii")
+    check(case.load(b'{"v":1}', *form, "key.deserializer.encoding=US-ASCII", key=b"K\xf6ln") == [], "no ascii")
+    check(case.load(b'{"v":1}', *form, "topics.t*.key_deserializer_encoding=ISO-8859-1", key=b"\xdf") == [{"id": "ß", "v": 1}], "by topic")
+    check(case.load(b"\xe9", "--set", "format.value=kafka", "--set", "value.columns=t STRING", "--set", "value.deserializer.encoding=ISO-8859-1")
+          == [{"t": "é"}], "a value")
+    check(case.dead() == ["bad_utf8"], f"{case.dead()}")
+    for wrong in (["key.deserializer.encoding=UTF-16", *form[:-1]], ["value.deserializer.encoding=ISO-8859-1", *form[:-1]]):
+        done = case.load(b"{}", "--set", *wrong, check=False)
+        check(done.returncode == 3 and "deserializer.encoding" in done.stderr, f"{wrong}: {done.stderr}")
+    case.close()
+
+
+def test_a_json_key_is_an_envelope_or_not_as_is_said():
+    case = Case()
+    key = b'{"schema":null,"payload":{"id":5}}'
+    form = ["--set", "format={key: json, value: json}", "--set", "unwrap.flatten.struct=false", "--set"]
+    check(case.load(b'{"v":1}', *form, "key.json.envelope=auto", key=key) == [{"id": 5, "v": 1}], "auto")
+    check(case.load(b'{"v":1}', *form, "key.json.envelope=true", key=key) == [{"id": 5, "v": 1}], "true")
+    check(case.load(b'{"v":1}', *form, "key.json.envelope=true", key=b'{"id":5}') == [], "true, and there is none")
+    check(case.dead() == ["bad_value"], f"{case.dead()}")
+    rows = case.load(b'{"v":1}', *form, "key.json.envelope=false", "--set", "key.columns=schema STRING, payload STRING", "--set", "mode=append", key=key)
+    check(rows == [{"schema": None, "payload": '{"id":5}', "v": 1}], f"false: {rows} {case.dead()}")
+    done = case.load(b"{}", "--set", "key.json.envelope=true", check=False)
+    check(done.returncode == 3 and "key.json.envelope" in done.stderr, done.stderr)
+    case.close()
+
+
 def test_keys_are_framed_as_values_are():
     case = Case()
     for kind, (_, payload, indexes) in KINDS.items():

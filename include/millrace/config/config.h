@@ -165,6 +165,8 @@ struct mr_config {
     char *key_delimiter, *value_delimiter;
     char *key_wrap_single;             /* "auto", "true", "false" */
     char *wrap_single_value;           /* "", "true", "false" */
+    char *key_text_encoding, *value_text_encoding; /* of texts of the format kafka: "UTF-8", "US-ASCII", "ISO-8859-1" */
+    char *key_json_envelope;           /* "auto", "true", "false" */
     char *key_window;                  /* "none", "time", "session" */
     char *null_key;                    /* "error", "skip" */
     char *key_value_conflict;          /* "error", "key", "value" */
