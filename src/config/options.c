@@ -256,6 +256,11 @@ const struct mr_option mr_options[] = {
                "believed at once for a minute."},
     {"registry.cache.capacity", MR_OPT_UINT, AT(registry.cache_capacity), .default_z = "1000", .min = 16, .max = 1000000,
      .help_z = "How many schemas are kept. The one not used for the longest goes."},
+    {"registry.cache.dir", MR_OPT_TEXT, AT(registry.cache_dir), .default_z = "",
+     .help_z = "A folder in which schemas are kept, so that a start while the registry is down can go on with those it has seen. The registry is asked "
+               "first."},
+    {"registry.url.randomize", MR_OPT_BOOL, AT(registry.url_randomize), .default_z = "false",
+     .help_z = "Begin with any of several URLs of `registry.url`, not with the first."},
     {"registry.proxy", MR_OPT_TEXT, AT(registry.proxy), .default_z = "", .secret = true,
      .help_z = "A proxy between here and the registry: `http://host:port`."},
     {"registry.context", MR_OPT_TEXT, AT(registry.context), .default_z = "",

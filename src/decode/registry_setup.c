@@ -5,6 +5,7 @@
 
 #include <millrace/base/mem.h>
 #include <millrace/base/stop.h>
+#include <millrace/base/time.h>
 
 #define MAX_REPLY (UINT64_C(16) << 20)
 #define MAX_URLS 64
@@ -70,6 +71,8 @@ static enum mr_status read_urls(struct mr_registry *reg, struct mr_error *err)
     }
     if (reg->urls.count == 0 || reg->urls.count > MAX_URLS)
         return option_fail(err, "registry.url names no URL, or too many");
+    if (reg->cfg->registry.url_randomize)
+        reg->current = (size_t)((uint64_t)mr_now_us() % reg->urls.count);
     return MR_OK;
 }
 
@@ -220,12 +223,9 @@ static void set_transport(struct mr_registry *reg)
     CURL *c = reg->curl;
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(c, CURLOPT_HTTP_VERSION,
                      (long)CURL_HTTP_VERSION_1_1); /* Karapace knows no other on plain connections */
-    curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L);
-    curl_easy_setopt(c, CURLOPT_MAXREDIRS, 5L);
-    curl_easy_setopt(c, CURLOPT_UNRESTRICTED_AUTH, 0L); /* credentials stay with their host */
+    curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L); /* registry_follow.c */
     curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)rc->connect_timeout_ms);
     curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)rc->connect_timeout_ms + (long)rc->read_timeout_ms);
     curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
@@ -246,18 +246,20 @@ static void set_transport(struct mr_registry *reg)
 
 static enum mr_status set_up(struct mr_registry *reg, struct mr_error *err)
 {
-    reg->headers =
-        curl_slist_append(NULL, "Accept: application/vnd.schemaregistry.v1+json, "
-                                "application/vnd.schemaregistry+json; q=0.9, application/json; q=0.5");
+    static const char accept_z[] = "Accept: application/vnd.schemaregistry.v1+json, "
+                                   "application/vnd.schemaregistry+json; q=0.9, application/json; q=0.5";
+    reg->headers = curl_slist_append(NULL, accept_z);
+    reg->plain_headers = curl_slist_append(NULL, accept_z);
     MR_TRY(check_certificates(&reg->cfg->registry, err));
     MR_TRY(read_urls(reg, err));
+    MR_TRY(mr_registry_cache_check(reg, err));
     MR_TRY(read_basic(reg, err));
     MR_TRY(read_bearer(reg, err));
     for (size_t i = 0; i < reg->cfg->registry.headers.count; i++) {
         const struct mr_pair *pair = &reg->cfg->registry.headers.items[i];
         MR_TRY(add_header(reg, pair->key, pair->value, err));
     }
-    if (reg->curl == NULL || reg->headers == NULL)
+    if (reg->curl == NULL || reg->headers == NULL || reg->plain_headers == NULL)
         return mr_fail(err, MR_E_ENV, "libcurl cannot be set up");
     set_transport(reg);
     return MR_OK;
@@ -269,7 +271,7 @@ enum mr_status mr_registry_create(const struct mr_config *cfg, struct mr_registr
     reg->cfg = cfg;
     reg->body = MR_BUF_INIT(MAX_REPLY);
     reg->first_failure_ms = -1;
-    reg->missing_since_ms = INT64_MIN;
+    reg->missing_since_ms = reg->from_files_ms = INT64_MIN;
     curl_global_init(CURL_GLOBAL_DEFAULT);
     reg->curl = curl_easy_init();
     enum mr_status status = set_up(reg, err);
@@ -295,6 +297,7 @@ void mr_registry_destroy(struct mr_registry *reg)
     mr_oauth_destroy(reg->oauth);
     curl_easy_cleanup(reg->curl);
     curl_slist_free_all(reg->headers);
+    curl_slist_free_all(reg->plain_headers);
     free_texts(&reg->urls);
     free_texts(&reg->users);
     mr_buf_free(&reg->body);

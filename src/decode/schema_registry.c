@@ -19,6 +19,7 @@
 
 #define MISSING_PAUSE_MS 500
 #define MISSING_BELIEVED_MS 60000
+#define FILES_TRUSTED_MS 30000
 
 static void sleep_unless_stopped(int64_t ms)
 {
@@ -38,6 +39,7 @@ struct request {
     const char *path_z;
     bool takes_500; /* that status is an answer like another */
     bool is_native; /* of Apicurio's own interface: below the host, and no context */
+    bool is_kept;   /* its answer never changes: it may be kept in a file */
 };
 
 /* The request's headers with the token. */
@@ -90,7 +92,7 @@ static enum outcome perform(struct mr_registry *reg, const struct request *req, 
             return status == MR_E_CONFIG ? FINAL : PASSING;
         }
     }
-    CURLcode code = curl_easy_perform(reg->curl);
+    CURLcode code = mr_registry_follow(reg, mr_buf_z(&url));
     curl_easy_setopt(reg->curl, CURLOPT_HTTPHEADER, reg->headers);
     curl_slist_free_all(headers);
     mr_buf_free(&url);
@@ -165,14 +167,37 @@ static enum mr_status down(struct mr_registry *reg, struct mr_error *err)
     return MR_E_CONFIG;
 }
 
+/* The registry is down; an answer that it has given before serves as well. */
+static bool is_in_file(struct mr_registry *reg, const struct request *req, long *http)
+{
+    if (!req->is_kept || !mr_registry_cache_get(reg, req->path_z))
+        return false;
+    if (reg->from_files_ms == INT64_MIN)
+        mr_log(MR_LOG_WARN, "the schema registry does not answer; schemas are taken from files", MR_KV_Z("registry", reg->urls.items[reg->current]),
+               MR_KV_Z("folder", reg->cfg->registry.cache_dir));
+    *http = 200;
+    return reg->is_from_file = true;
+}
+
 static enum mr_status ask(struct mr_registry *reg, const struct request *req, long *http,
                           struct mr_error *err)
 {
+    reg->is_from_file = false;
+    /* Not each of many schemas waits for all the repetitions. */
+    bool was_down = reg->from_files_ms != INT64_MIN && mr_monotonic_ms() - reg->from_files_ms < FILES_TRUSTED_MS;
+    if (was_down && is_in_file(reg, req, http))
+        return MR_OK;
     for (size_t i = 0; i < reg->urls.count; i++) {
         enum mr_status status = ask_current(reg, req, http, err);
+        if (status == MR_OK)
+            reg->from_files_ms = INT64_MIN;
         if (status != MR_E_ENV)
             return status;
         reg->current = (reg->current + 1) % reg->urls.count;
+    }
+    if (!mr_stop_requested() && is_in_file(reg, req, http)) {
+        reg->from_files_ms = mr_monotonic_ms();
+        return MR_OK;
     }
     return down(reg, err);
 }
@@ -240,6 +265,8 @@ static enum mr_status fetch(struct mr_registry *reg, const struct request *req,
             if (status != MR_OK)
                 mr_error_prefix(err, "GET %s%s: ", reg->urls.items[reg->current], req->path_z);
             reg->has_answered = reg->has_answered || status == MR_OK;
+            if (status == MR_OK && !reg->is_from_file)
+                mr_registry_cache_put(reg, req->path_z);
             return status == MR_E_ENV ? down(reg, err) : status;
         }
         if (!(req->is_native && http == 404) && !is_missing(reg, http, ar))
@@ -323,7 +350,7 @@ enum mr_status mr_registry_schema(struct mr_registry *reg, const struct mr_schem
     bool is_unknown = false;
     enum mr_status status = path_of(place, &path, err);
     if (status == MR_OK)
-        status = fetch(reg, &(struct request){mr_buf_z(&path), false, place->native_z != NULL},
+        status = fetch(reg, &(struct request){mr_buf_z(&path), .is_native = place->native_z != NULL, .is_kept = true},
                        place->native_type, ar, out, &is_unknown, err);
     mr_buf_free(&path);
     return status == MR_OK && is_unknown ? unknown(place, err) : status;
@@ -339,19 +366,23 @@ enum mr_status mr_registry_descriptor(struct mr_registry *reg, const struct mr_s
     mr_buf_append_z(&path, place->subject.len != 0 ? "&format=serialized" : "?format=serialized");
     if (status == MR_OK)
         status = mr_buf_check(&path, "the subject's name", err);
+    struct request req = {mr_buf_z(&path), .takes_500 = true, .is_kept = true};
     if (status == MR_OK)
-        status = ask(reg, &(struct request){mr_buf_z(&path), true, false}, &http, err);
-    mr_buf_free(&path);
+        status = ask(reg, &req, &http, err);
     struct mr_schema_reply reply;
     if (status == MR_OK && http >= 200 && http < 300 &&
-        mr_registry_read_reply(mr_buf_str(&reg->body), true, ar, &reply, NULL) == MR_OK)
+        mr_registry_read_reply(mr_buf_str(&reg->body), true, ar, &reply, NULL) == MR_OK) {
         *out = reply.text;
+        if (!reg->is_from_file)
+            mr_registry_cache_put(reg, req.path_z);
+    }
+    mr_buf_free(&path);
     return status;
 }
 
 enum mr_status mr_registry_ping(struct mr_registry *reg, struct mr_arena *ar, struct mr_error *err)
 {
     long http;
-    MR_TRY(ask(reg, &(struct request){"/subjects?limit=1", false, false}, &http, err));
+    MR_TRY(ask(reg, &(struct request){"/subjects?limit=1"}, &http, err));
     return http >= 200 && http < 300 ? MR_OK : refused(reg, "/subjects", http, ar, err);
 }

@@ -154,12 +154,19 @@ def test_credentials_reach_the_registry_and_nothing_else():
 def test_credentials_do_not_follow_a_redirect_to_another_host():
     case = Case().add(1, range(3))
     with Registry(schemas=SCHEMAS) as far:
-        for option in ("registry.basic.auth.user.info=me:secret", "registry.bearer.auth.token=secret"):
+        for option in ("registry.basic.auth.user.info=me:secret", "registry.bearer.auth.token=secret", "registry.request.header.X-Api-Key=secret",
+                       "registry.request.header.Cookie=k=secret"):
             with Registry() as near:
                 near.elsewhere = far.url
                 case.add(1, range(3, 4)).backfill(near.url, "--set", option, "--set", "source.file.again=true")
-                check("Authorization" in near.headers[0], "the registry itself gets them")
-    check(len(far.headers) == 2 and not any("Authorization" in h for h in far.headers), f"{far.headers}")
+                check("secret" in str(near.headers[0]) or "Basic" in str(near.headers[0]), f"the registry itself gets them: {near.headers[0]}")
+                check("secret" not in str(far.headers) and "Authorization" not in str(far.headers), f"{option}: {far.headers[-1]}")
+                near.elsewhere, near.faults = None, ["redirect"]
+                near.by_path.update(far.by_path)
+                case.add(1, range(4, 5)).backfill(near.url, "--set", option, "--set", "source.file.again=true")
+                check(near.requests[-1].startswith("/moved") and ("secret" in str(near.headers[-1]) or "Basic" in str(near.headers[-1])),
+                      f"on its own redirects, too: {near.requests[-1]} {near.headers[-1]}")
+    check(len(far.headers) == 4, f"{far.headers}")
     case.close()
 
 
@@ -380,6 +387,34 @@ def test_check_asks_the_registry():
         found = millrace("check", "--set", "source.file.paths=x", "--set", f"registry.url={registry.url}", "--set", "registry.basic.auth.user.info=a:b",
                          check=False)
         check("ok      registry" in found.stdout, found.stdout)
+
+
+def test_a_start_without_the_registry_goes_on_with_the_schemas_in_files():
+    case = Case().add(1, range(3))
+    folder = os.path.join(case.target.dir, "schemas")
+    with Registry(schemas=SCHEMAS, faults=["html"]) as registry:
+        port = registry.server.server_address[1]
+        case.backfill(registry.url, "--set", f"registry.cache.dir={folder}")
+        asked = len(registry.requests)
+        case.add(1, range(3, 5)).backfill(registry.url, "--set", f"registry.cache.dir={folder}")
+        check(len(registry.requests) == asked + 1, "it asks first")
+    check(len(os.listdir(folder)) == 1, f"one whole file: {os.listdir(folder)}")
+    url = f"http://127.0.0.1:{port}"
+    done = case.add(1, range(5, 8)).backfill(url, "--set", f"registry.cache.dir={folder}")
+    check(case.ids() == list(range(8)) and "taken from files" in done.stderr, f"{case.ids()} {done.stderr}")
+    # Of another URL nothing is known, of another schema neither; and a file that is not whole is no answer.
+    done = case.add(1, [8]).backfill(url + "/other", "--set", f"registry.cache.dir={folder}", "--set", "target.connect_timeout=1s", check=False)
+    check(done.returncode == 3 and case.ids() == list(range(8)), f"another URL: {done.returncode} {case.ids()}")
+    with open(os.path.join(folder, os.listdir(folder)[0]), "r+", encoding="utf-8") as f:
+        f.truncate(60)
+    done = case.backfill(url, "--set", f"registry.cache.dir={folder}", "--set", "target.connect_timeout=1s", check=False)
+    check(done.returncode == 3 and not case.dead(), f"a spoilt file: {done.returncode} {case.dead()}")
+    with Registry(schemas=SCHEMAS, port=port) as registry:
+        case.backfill(f"http://127.0.0.1:1,{url}", "--set", "registry.url.randomize=true", "--set", f"registry.cache.dir={case.path}", check=False)
+        check(case.ids() == list(range(8)), "a file is no folder")
+        case.backfill(f"http://127.0.0.1:1,{url}", "--set", "registry.url.randomize=true")
+    check(case.ids() == list(range(9)) and not case.dead(), f"{case.ids()} {case.dead()}")
+    case.close()
 
 
 def test_stop_does_not_wait_for_the_registry():

@@ -127,6 +127,8 @@ struct mr_registry_config {
     uint32_t max_retries, retries_wait_ms, retries_max_wait_ms;
     uint32_t missing_wait_ms; /* how long an id that the registry does not know is asked for again */
     uint32_t cache_capacity;
+    char *cache_dir; /* of answers, for a start while the registry is down; "" = none */
+    bool url_randomize;
     char *proxy;
     char *context; /* ".name", or "" */
     bool ignore_rules;
