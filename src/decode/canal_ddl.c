@@ -45,11 +45,12 @@ static enum mr_statement_kind kind_of_type(struct mr_str type)
     return MR_STMT_UNKNOWN;
 }
 
-/* Names without a database belong to the session's. After RENAME TABLE a TO other.b the header has `other`, and where `a` was is told nowhere. */
+/* Names without a database belong to the session's. After RENAME TABLE a TO other.b the header has `other`, and where `a` was is told nowhere. A header
+ * with another name than that has the session's. */
 static struct mr_str session_database(const struct mr_mysql_statement *stmt, struct mr_str header)
 {
     bool hides = stmt->kind == MR_STMT_RENAME && stmt->targets[0].name.database.len == 0 &&
-                 stmt->targets[0].new_name.database.len != 0;
+                 stmt->targets[0].new_name.database.len != 0 && mr_str_eq_nocase(stmt->targets[0].new_name.database, header);
     return hides ? MR_STR("") : header;
 }
 

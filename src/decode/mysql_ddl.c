@@ -399,8 +399,8 @@ static bool create_element(struct reading *r, struct columns *cols, struct mr_st
     return true;
 }
 
-/* A table made like another, or from a query, gets its columns with its rows. */
-static bool create_table(struct reading *r)
+/* A table made like another, or from a query, gets its columns with its rows. One that is replaced is dropped before: its rows are gone. */
+static bool create_table(struct reading *r, bool replaces)
 {
     struct columns cols = {0};
     struct mr_str *key = NULL;
@@ -408,6 +408,8 @@ static bool create_table(struct reading *r)
     mr_sqlscan_skip_words(&r->s, if_exists);
     if (!read_table(r, &r->table))
         return false;
+    if (replaces)
+        (void)add(r, MR_SRC_DROP_TABLE);
     if (!mr_sqlscan_is_mark(&r->s, '(')) {
         skip_statement(r);
         return true;
@@ -437,10 +439,9 @@ static bool create_table(struct reading *r)
 
 static bool read_create(struct reading *r)
 {
-    static const char *const before[] = {"OR", "REPLACE", NULL};
-    mr_sqlscan_skip_words(&r->s, before);
+    bool replaces = take(r, "OR") && take(r, "REPLACE");
     if (take(r, "TABLE"))
-        return create_table(r);
+        return create_table(r, replaces);
     skip_statement(r); /* temporary tables, indexes, views, databases, users … */
     return true;
 }
@@ -507,8 +508,22 @@ static bool read_statement(struct reading *r)
     } else if (take(r, "RENAME")) {
         return read_rename(r);
     }
+    if (r->s.now.kind != MR_SQLSCAN_WORD && !at_end(r))
+        return false;
     skip_statement(r); /* TRUNCATE is a change of its own; SET, USE, GRANT, views, indexes … */
     return true;
+}
+
+/* Of which table does an action speak? A message may hide the database (canal_ddl.c); then it could be anybody's. */
+static void check_databases(struct reading *r, size_t from)
+{
+    for (size_t i = from; i < r->out->count; i++) {
+        struct mr_source_action *a = &r->out->items[i];
+        if (a->kind == MR_SRC_NOT_UNDERSTOOD || a->relation.database.len > 0)
+            continue;
+        a->kind = MR_SRC_NOT_UNDERSTOOD;
+        a->why = MR_STR("nothing tells in which database the table is");
+    }
 }
 
 void mr_mysql_ddl_read(const struct mr_config *cfg, struct mr_str sql, struct mr_str database,
@@ -529,6 +544,7 @@ void mr_mysql_ddl_read(const struct mr_config *cfg, struct mr_str sql, struct mr
             not_understood(&r, "the statement cannot be read");
             skip_statement(&r);
         }
+        check_databases(&r, before);
         while (mr_sqlscan_is_mark(&r.s, ';'))
             mr_sqlscan_next(&r.s);
     }

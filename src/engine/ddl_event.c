@@ -507,6 +507,29 @@ static enum mr_status describe(struct follow *f, struct mr_error *err)
 
 /* ---- the message ---- */
 
+static bool is_same_relation(const struct mr_relation *a, const struct mr_relation *b)
+{
+    return mr_str_eq(a->database, b->database) && mr_str_eq(a->table, b->table);
+}
+
+/* A table goes, and in the same statement another one takes its name: so end the tools that change a table by copying it (gh-ost, pt-online-schema-change).
+ * Where the copy has not been loaded, what the target has is all there is of its rows, and it stays. */
+static enum mr_status find_successor(struct follow *f)
+{
+    bool goes = f->act->kind == MR_SRC_RENAME_TABLE || f->act->kind == MR_SRC_DROP_TABLE;
+    for (size_t i = f->part + 1; goes && f->rel->saved && i < f->ev->action_count; i++) {
+        const struct mr_source_action *later = &f->ev->actions[i];
+        struct mr_rel *copy = NULL;
+        if (later->kind != MR_SRC_RENAME_TABLE || !is_same_relation(&later->new_relation, &f->act->relation))
+            continue;
+        MR_TRY(mr_relations_get(f->e->rels, f->e->control, &later->relation, f->rec, &copy, f->err));
+        if (!copy->saved)
+            f->why = mr_arena_printf(f->ar, "%.*s, which takes its place, has not been loaded: the table stays as it is", MR_STR_FMT(later->relation.table));
+        return MR_OK;
+    }
+    return MR_OK;
+}
+
 static enum mr_status find_relations(struct follow *f)
 {
     struct mr_engine *e = f->e;
@@ -516,6 +539,8 @@ static enum mr_status find_relations(struct follow *f)
     enum mr_status status = mr_relations_get(e->rels, e->control, &f->act->relation, f->rec, &f->rel, f->err);
     if (status == MR_OK && f->act->kind == MR_SRC_RENAME_TABLE)
         status = mr_relations_get(e->rels, e->control, &f->act->new_relation, f->rec, &f->new_rel, f->err);
+    if (status == MR_OK)
+        status = find_successor(f);
     if (status == MR_E_DATA) { /* the names give no table */
         f->why = mr_arena_printf(f->ar, "%s", f->err->message);
         f->rel = NULL;

@@ -181,6 +181,53 @@ def test_key_columns_and_unknown_columns_are_left_alone():
     with_target(run)
 
 
+def test_a_table_that_is_replaced_loses_its_rows():
+    def run(target, folder):
+        s = Stream()
+        s.row("t", id=1, a="x")
+        s.ddl("t", "CREATE", "CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, z INT)")
+        s.row("t", id=2, z=5)
+        millrace("backfill", s.write(folder), *target.args(), "--set", "ddl=apply")
+        check(content(target) == {"t": [{"id": "2", "z": "5"}]}, content(target))
+    with_target(run)
+
+
+def test_tables_go_to_another_database_and_none_is_guessed():
+    def run(target, folder):
+        s = Stream()
+        s.row("t", id=1, a="x")
+        s.ddl("t", "RENAME", "ALTER TABLE t RENAME TO elsewhere.t9, ADD COLUMN m INT")
+        s.row("u", id=1, a="x")
+        s.message("v", "RENAME", None, "RENAME TABLE u TO shop.v", None)  # the header has the new database, which may be the old one or not
+        millrace("backfill", s.write(folder), *target.args(), "--set", "ddl=apply", "--set", "target.table={table}")
+        check("t" not in target.tables() and "u" in target.tables(), target.tables())
+        told = [r for q, r in history(target) if q == "RENAME TABLE u TO shop.v"]
+        check(told == ["told by the source, not followed: nothing tells in which database the table is"], told)
+        check(any("t9" in q for q, _ in history(target)), history(target))
+    with_target(run)
+
+
+def test_a_copy_that_is_not_loaded_takes_no_rows_away():
+    """gh-ost and its like: the table goes, a copy that no topic brings takes its name, and the old one is dropped."""
+    def run(target, folder):
+        s = Stream()
+        s.row("t", id=1, a="x")
+        s.row("w", id=1, a="x")
+        s.row("_w_new", id=1, a="x", n=5)
+        s.ddl("_t_del", "RENAME", "rename /* gh-ost */ table `shop`.`t` to `shop`.`_t_del`, `shop`.`_t_gho` to `shop`.`t`")
+        s.ddl("_t_del", "ERASE", "drop table if exists `shop`.`_t_del`")
+        s.row("t", id=2, a="y", n=7)
+        # The copy of this one is loaded: it does take the place.
+        s.ddl("_w_old", "RENAME", "RENAME TABLE `shop`.`w` TO `shop`.`_w_old`, `shop`.`_w_new` TO `shop`.`w`")
+        s.ddl("_w_old", "ERASE", "DROP TABLE IF EXISTS `_w_old`")
+        millrace("backfill", s.write(folder), *target.args(), "--set", "ddl=apply")
+        check(content(target) == {"t": [{"id": "1", "a": "x", "n": None}, {"id": "2", "a": "y", "n": "7"}],
+                                  "w": [{"id": "1", "a": "x", "n": "5"}]}, content(target))
+        told = [r for _, r in history(target) if "not followed" in r]
+        check(len(told) == 1 and "_t_gho, which takes its place, has not been loaded" in told[0], told)
+    with_target(run)
+
+
 def test_again_does_everything_again():
     def run(target, folder):
         s = Stream()

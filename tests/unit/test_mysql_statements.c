@@ -152,6 +152,9 @@ static void test_what_takes_rows_away_without_events_is_not_passed_over(void **s
     assert_reads("ALTER TABLE t TRUNCATE PARTITION ALL", "not understood d.t");
     assert_reads("ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", "not understood d.t");
     assert_reads("DROP DATABASE x", "not understood d.");
+    assert_reads("CREATE OR REPLACE TABLE t (a INT, PRIMARY KEY (a))", "drop table d.t; describe d.t (a int32) key a");
+    assert_reads("CREATE OR REPLACE TABLE t LIKE u", "drop table d.t");
+    assert_reads("CREATE OR REPLACE VIEW t AS SELECT 1", "");
 }
 
 static void test_half_a_statement_is_none(void **state)
@@ -175,6 +178,8 @@ static void test_half_a_statement_is_none(void **state)
         "ALTER TABLE t ADD `a",
         "CREATE TABLE t (PRIMARY KEY (",
         "ALTER TABLE t ADD a 'x'",
+        "(((",
+        "'ALTER TABLE t DROP a'",
     };
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
         struct mr_config cfg = helper_config("canal");
