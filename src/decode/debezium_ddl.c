@@ -77,6 +77,26 @@ static void add_text(const struct mr_config *cfg, const struct mr_change *ev, bo
             *mr_action_add(list, ar) = read.items[i];
 }
 
+/* Of a RENAME of several tables there is one event for each clause, with the new names of all of them in source.table (3.6.1). */
+static void add_beside(const struct mr_json_doc *doc, uint32_t source, struct mr_arena *ar, struct mr_action_list *list)
+{
+    uint32_t node = MR_JSON_MEMBER(doc, source, "table");
+    if (list->count != 1 || list->items[0].kind != MR_SRC_RENAME_TABLE || !mr_json_is(doc, node, MR_J_STRING))
+        return;
+    struct mr_str rest = mr_json_string(doc, node, ar, NULL);
+    struct mr_relation *names = mr_arena_alloc(ar, (rest.len + 1) * sizeof(*names));
+    size_t count = 0;
+    while (rest.len > 0) {
+        ptrdiff_t comma = mr_str_find(rest, ',');
+        size_t len = comma < 0 ? rest.len : (size_t)comma;
+        names[count++] = (struct mr_relation){list->items[0].new_relation.database, mr_str_of(rest.ptr, len)};
+        len += comma >= 0;
+        rest = mr_str_of(rest.ptr + len, rest.len - len);
+    }
+    list->items[0].beside = names;
+    list->items[0].beside_count = count > 1 ? count : 0;
+}
+
 void mr_debezium_ddl_fill(const struct mr_config *cfg, const struct mr_shape *sh, struct mr_arena *ar,
                           struct mr_change *ev)
 {
@@ -88,6 +108,7 @@ void mr_debezium_ddl_fill(const struct mr_config *cfg, const struct mr_shape *sh
         return;
     if (!ev->is_snapshot && is_mysql(sh->doc, source))
         add_text(cfg, ev, has_structure, ar, &list);
+    add_beside(sh->doc, source, ar, &list);
     if (has_structure && is_mysql(sh->doc, source))
         add_structure(cfg, sh->doc, changes, ar, &list);
     ev->actions = list.items;

@@ -514,18 +514,6 @@ static bool read_statement(struct reading *r)
     return true;
 }
 
-/* Of which table does an action speak? A message may hide the database (canal_ddl.c); then it could be anybody's. */
-static void check_databases(struct reading *r, size_t from)
-{
-    for (size_t i = from; i < r->out->count; i++) {
-        struct mr_source_action *a = &r->out->items[i];
-        if (a->kind == MR_SRC_NOT_UNDERSTOOD || a->relation.database.len > 0)
-            continue;
-        a->kind = MR_SRC_NOT_UNDERSTOOD;
-        a->why = MR_STR("nothing tells in which database the table is");
-    }
-}
-
 void mr_mysql_ddl_read(const struct mr_config *cfg, struct mr_str sql, struct mr_str database,
                        struct mr_arena *ar, struct mr_action_list *out)
 {
@@ -544,7 +532,6 @@ void mr_mysql_ddl_read(const struct mr_config *cfg, struct mr_str sql, struct mr
             not_understood(&r, "the statement cannot be read");
             skip_statement(&r);
         }
-        check_databases(&r, before);
         while (mr_sqlscan_is_mark(&r.s, ';'))
             mr_sqlscan_next(&r.s);
     }

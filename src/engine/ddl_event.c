@@ -5,6 +5,7 @@
 #include <millrace/base/log.h>
 #include <millrace/base/mem.h>
 
+#include "ddl_rename.h"
 #include "internal.h"
 #include "status_outbox.h"
 
@@ -50,6 +51,7 @@ struct follow {
     struct mr_arena *ar;
     struct mr_rel *rel, *new_rel; /* new_rel: RENAME_TABLE */
     struct mr_catalog_table now, then;
+    struct mr_rename_verdict verdict;
     struct mr_str column, name; /* target names of the column, before and after */
     struct mr_str why;          /* it cannot be followed; "" = it can */
     bool has_step;              /* there is something to do in the target */
@@ -507,29 +509,6 @@ static enum mr_status describe(struct follow *f, struct mr_error *err)
 
 /* ---- the message ---- */
 
-static bool is_same_relation(const struct mr_relation *a, const struct mr_relation *b)
-{
-    return mr_str_eq(a->database, b->database) && mr_str_eq(a->table, b->table);
-}
-
-/* A table goes, and in the same statement another one takes its name: so end the tools that change a table by copying it (gh-ost, pt-online-schema-change).
- * Where the copy has not been loaded, what the target has is all there is of its rows, and it stays. */
-static enum mr_status find_successor(struct follow *f)
-{
-    bool goes = f->act->kind == MR_SRC_RENAME_TABLE || f->act->kind == MR_SRC_DROP_TABLE;
-    for (size_t i = f->part + 1; goes && f->rel->saved && i < f->ev->action_count; i++) {
-        const struct mr_source_action *later = &f->ev->actions[i];
-        struct mr_rel *copy = NULL;
-        if (later->kind != MR_SRC_RENAME_TABLE || !is_same_relation(&later->new_relation, &f->act->relation))
-            continue;
-        MR_TRY(mr_relations_get(f->e->rels, f->e->control, &later->relation, f->rec, &copy, f->err));
-        if (!copy->saved)
-            f->why = mr_arena_printf(f->ar, "%.*s, which takes its place, has not been loaded: the table stays as it is", MR_STR_FMT(later->relation.table));
-        return MR_OK;
-    }
-    return MR_OK;
-}
-
 static enum mr_status find_relations(struct follow *f)
 {
     struct mr_engine *e = f->e;
@@ -539,8 +518,12 @@ static enum mr_status find_relations(struct follow *f)
     enum mr_status status = mr_relations_get(e->rels, e->control, &f->act->relation, f->rec, &f->rel, f->err);
     if (status == MR_OK && f->act->kind == MR_SRC_RENAME_TABLE)
         status = mr_relations_get(e->rels, e->control, &f->act->new_relation, f->rec, &f->new_rel, f->err);
-    if (status == MR_OK)
-        status = find_successor(f);
+    if (status == MR_OK && f->part < f->ev->action_count) /* not one that is made up */
+        status = mr_ddl_rename_judge(e, f->rec, f->ev, f->part, f->rel, f->ar, &f->verdict, f->err);
+    f->why = f->verdict.why;
+    /* Canal hides the database of what is renamed into another one; where the topic does not give it either, the table could be anybody's. */
+    if (status == MR_OK && f->act->relation.database.len == 0 && !f->rel->saved && f->act->kind == MR_SRC_RENAME_TABLE)
+        f->why = MR_STR("nothing tells in which database the table is");
     if (status == MR_E_DATA) { /* the names give no table */
         f->why = mr_arena_printf(f->ar, "%s", f->err->message);
         f->rel = NULL;
@@ -560,6 +543,29 @@ static enum mr_status reload(struct mr_engine *e, struct mr_error *err)
     return status;
 }
 
+static enum mr_status follow_one(struct follow *f, struct mr_error *err);
+
+/* Another rename, which an event before has only announced, then the action itself. */
+static enum mr_status follow_before(struct follow *f, struct mr_error *err)
+{
+    const struct mr_source_action *act = f->act;
+    struct mr_source_action before = f->verdict.before;
+    uint32_t part = f->part;
+    f->act = &before;
+    f->part = part + (uint32_t)f->ev->action_count;
+    enum mr_status status = follow_one(f, err);
+    f->act = act;
+    f->part = part;
+    f->now = f->then = (struct mr_catalog_table){0};
+    return status != MR_OK || f->e->need_redo ? status : follow_one(f, err);
+}
+
+/* The columns of a table that has not got its new name. */
+static bool is_of_no_table(const struct follow *f, const struct mr_relation *kept)
+{
+    return f->act->kind == MR_SRC_DESCRIBE && kept != NULL && mr_relation_is_same(&f->act->relation, kept);
+}
+
 static enum mr_status follow_one(struct follow *f, struct mr_error *err)
 {
     struct mr_engine *e = f->e;
@@ -567,8 +573,16 @@ static enum mr_status follow_one(struct follow *f, struct mr_error *err)
     struct mr_source_action told = {.kind = MR_SRC_NOT_UNDERSTOOD, .relation = act->relation};
     enum mr_status status;
     f->why = (struct mr_str){0};
+    f->verdict = (struct mr_rename_verdict){.before = {.kind = MR_SRC_NOT_UNDERSTOOD}};
     MR_WITH_TARGET(e, status, err, find_relations(f));
     MR_TRY(status);
+    if (f->verdict.waits) {
+        mr_log(MR_LOG_INFO, "a table is not renamed before the event comes that gives its name to another one", MR_KV_STR("table", act->relation.table),
+               MR_KV_STR("statement", f->ev->statement));
+        return MR_OK;
+    }
+    if (f->verdict.before.kind == MR_SRC_RENAME_TABLE)
+        return follow_before(f, err);
     if (act->kind == MR_SRC_DESCRIBE && f->rel != NULL)
         MR_TRY(describe(f, err));
     if (e->need_redo || (act->kind == MR_SRC_DESCRIBE && f->why.len == 0))
@@ -587,12 +601,17 @@ enum mr_status mr_ddl_event_follow(struct mr_engine *e, struct mr_batch *batch, 
 {
     struct follow f = {
         .e = e, .rec = &batch->records[0], .ev = batch->ddl, .ar = mr_arena_create(0), .err = err};
+    const struct mr_relation *kept = NULL; /* the name that a table has not got */
     enum mr_status status = MR_OK;
     for (size_t i = 0; i < f.ev->action_count && status == MR_OK && !e->need_redo && !batch->ddl_done; i++) {
         f.act = &f.ev->actions[i];
         f.part = (uint32_t)i;
         f.now = f.then = (struct mr_catalog_table){0};
+        if (is_of_no_table(&f, kept))
+            continue;
         status = follow_one(&f, err);
+        if (f.verdict.waits || f.verdict.why.len > 0)
+            kept = &f.act->new_relation;
     }
     if (status == MR_OK && !e->need_redo)
         batch->ddl_done = true;

@@ -127,6 +127,8 @@ struct mr_source_action {
     enum mr_source_ddl kind;
     struct mr_relation relation;
     struct mr_relation new_relation; /* RENAME_TABLE */
+    const struct mr_relation *beside; /* RENAME_TABLE whose statement is told clause by clause: the new names of all its clauses, this one's too */
+    size_t beside_count;
     struct mr_str path, new_path;    /* DROP_COLUMN, RENAME_COLUMN */
     struct mr_fields columns;        /* DESCRIBE: values are null */
     bool is_whole;                   /* DESCRIBE: these are all columns, and `key` is the key */
