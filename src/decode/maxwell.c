@@ -1,5 +1,5 @@
 /* Format `maxwell`: the JSON of Maxwell's daemon. One message is one row, with native numbers and documents and no types, or a schema
- * change, or a mark of a bootstrap. Types come from types.columns.
+ * change, or a mark of a bootstrap. Types come from types.columns, else from the schema changes.
  *
  * The record's key names the key columns, in lower case, and has their values after the change: it tells which columns are the key, and the row
  * tells their values. */
@@ -14,14 +14,17 @@
 #include "documents.h"
 #include "key.h"
 #include "maxwell.h"
+#include "maxwell_types.h"
 #include "meta.h"
 #include "names.h"
+#include "source_types.h"
 
 struct mr_decoder {
     const struct mr_config *cfg;
     struct mr_connect *cn;
     struct mr_meta *meta;
     struct mr_maxwell_types *types;
+    struct mr_maxwell_defs *defs; /* NULL: alone, in a test */
     bool wants_key_text;
     bool wants_before;
 };
@@ -386,6 +389,8 @@ static enum mr_status schema_change(struct message *m, enum mr_statement_kind ki
         if (now.database.len == 0)
             ev->new_relation.database = m->relation.database;
     }
+    if (m->dec->defs != NULL)
+        mr_maxwell_defs_learn(m->dec->defs, m->rec, &m->relation, is_renamed ? &ev->new_relation : &m->relation, doc, def, ev->statement);
     return m->emit(m->ctx, ev, err);
 }
 
@@ -464,6 +469,12 @@ static enum mr_status decode(struct mr_decoder *dec, const struct mr_record *rec
     return is_null ? mr_control_emit(MR_CONTROL_EMPTY, NULL, ar, emit, ctx, err) : MR_OK;
 }
 
+static void use_types(struct mr_decoder *dec, struct mr_source_types *types)
+{
+    dec->defs = mr_source_types_maxwell(types);
+    mr_maxwell_types_use(dec->types, dec->defs);
+}
+
 static int sniff(struct mr_decoder *dec, const struct mr_record *rec, struct mr_arena *ar)
 {
     struct mr_first_document first;
@@ -480,4 +491,5 @@ const struct mr_decoder_ops mr_decoder_maxwell = {
     .create = create,
     .decode = decode,
     .destroy = destroy,
+    .use_types = use_types,
 };

@@ -7,6 +7,7 @@
 #include <millrace/base/mem.h>
 
 #include "flatten.h"
+#include "maxwell_types.h"
 #include "mysql_value.h"
 
 #define MAX_KNOWN 20000 /* columns */
@@ -22,6 +23,7 @@ struct mr_maxwell_types {
     struct mr_map *known;  /* database, table, path → struct known */
     struct mr_arena *ar;
     struct mr_buf scratch;
+    struct mr_maxwell_defs *defs; /* NULL = none */
 };
 
 enum mr_status mr_maxwell_types_create(const struct mr_config *cfg, struct mr_maxwell_types **out, struct mr_error *err)
@@ -49,6 +51,11 @@ void mr_maxwell_types_destroy(struct mr_maxwell_types *types)
     mr_map_destroy(types->known, NULL);
     mr_mysql_reader_free(&types->rd);
     mr_xfree(types);
+}
+
+void mr_maxwell_types_use(struct mr_maxwell_types *types, struct mr_maxwell_defs *defs)
+{
+    types->defs = defs;
 }
 
 /* What types.columns says of the column, remembered. */
@@ -152,6 +159,59 @@ static bool special(struct mr_maxwell_types *types, struct known known, const st
     return mr_mysql_read_temporal(&types->rd, text, kind, out);
 }
 
+/* A number or a text as the column reads it. */
+static bool read_scalar(struct mr_maxwell_types *types, const struct mr_maxwell_column *c, const struct mr_json_doc *doc, uint32_t node,
+                        struct mr_arena *ar, struct mr_value *out)
+{
+    struct mr_mysql_text in = {.is_lengthless = c->is_lengthless};
+    if (mr_json_is(doc, node, MR_J_STRING))
+        in.text = mr_json_string(doc, node, ar, &in.flags);
+    else if (mr_json_is(doc, node, MR_J_NUMBER))
+        in.text = mr_json_raw(doc, node);
+    else
+        return false;
+    *out = mr_mysql_value(&types->rd, &c->type, &in, ar);
+    return true;
+}
+
+/* As the schema changes have told the column. False: Maxwell has written something else; it is taken as it looks. */
+static bool told_value(struct mr_maxwell_types *types, const struct mr_maxwell_column *c, const struct mr_json_doc *doc, uint32_t node,
+                       struct mr_arena *ar, struct mr_value *out)
+{
+    bool is_text = mr_json_is(doc, node, MR_J_STRING);
+    switch ((enum mr_mysql_kind)c->type.kind) {
+    case MR_MY_JSON:
+    case MR_MY_GEOMETRY: /* well-known text; as a JSON text in the column of documents that geometries have elsewhere */
+        *out = json_of(doc, node, ar);
+        return true;
+    case MR_MY_SET:
+        if (mr_json_is(doc, node, MR_J_ARRAY))
+            return join_set(doc, node, ar, out);
+        /* fall through */
+    case MR_MY_TEXT:
+    case MR_MY_ENUM:
+        if (is_text)
+            *out = mr_flatten_scalar(doc, node, ar);
+        return is_text;
+    case MR_MY_BINARY:
+        return is_text && padded(mr_json_string(doc, node, ar, NULL), c->type.number_count > 0 ? c->type.numbers[0] : 0, ar, out);
+    case MR_MY_BYTES:
+        return is_text && padded(mr_json_string(doc, node, ar, NULL), 0, ar, out);
+    case MR_MY_INTEGER:
+    case MR_MY_BIT:
+    case MR_MY_DECIMAL:
+    case MR_MY_FLOAT:
+    case MR_MY_DOUBLE:
+    case MR_MY_DATE:
+    case MR_MY_TIME:
+    case MR_MY_DATETIME:
+    case MR_MY_TIMESTAMP:
+    case MR_MY_YEAR:
+        return read_scalar(types, c, doc, node, ar, out);
+    }
+    return false;
+}
+
 void mr_maxwell_value(struct mr_maxwell_types *types, const struct mr_relation *relation, const struct mr_json_doc *doc,
                       uint32_t node, struct mr_arena *ar, struct mr_field *out)
 {
@@ -160,6 +220,11 @@ void mr_maxwell_value(struct mr_maxwell_types *types, const struct mr_relation *
     if (mr_json_is(doc, node, MR_J_NULL))
         return;
     struct known known = lookup(types, relation, out->path);
+    const struct mr_maxwell_column *told = known.type.kind != MR_T_NONE || types->defs == NULL ? NULL : mr_maxwell_defs_find(types->defs, relation, out->path);
+    if (told != NULL && told_value(types, told, doc, node, ar, &out->value)) {
+        out->type = told->column;
+        return;
+    }
     if (known.type.kind == MR_T_NONE || !special(types, known, doc, node, ar, &out->value))
         out->value = mr_flatten_scalar(doc, node, ar);
     if (out->value.tag == MR_V_JSON) { /* a document in Maxwell's rows is a JSON column */

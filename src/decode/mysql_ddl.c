@@ -124,7 +124,7 @@ static void skip_brackets(struct reading *r)
 }
 
 /* The type's text as it stands, and past it. */
-static bool read_type(struct reading *r, struct mr_type *out)
+static bool read_type(struct reading *r, struct mr_type *out, struct mr_str *text)
 {
     static const char *const before[] = {"NATIONAL", NULL};
     static const char *const behind[] = {"PRECISION", "VARYING", "VARCHAR", "VARBINARY", NULL};
@@ -142,7 +142,8 @@ static bool read_type(struct reading *r, struct mr_type *out)
         end = r->s.last;
     }
     struct mr_mysql_type type;
-    mr_mysql_type_parse(mr_str_of(from, (size_t)(end - from)), r->s.ar, &type);
+    *text = mr_str_of(from, (size_t)(end - from));
+    mr_mysql_type_parse(*text, r->s.ar, &type);
     *out = mr_mysql_column_type(&type, false, r->cfg->tinyint1_as_bool);
     out->origin = MR_SCHEMA;
     return true;
@@ -150,19 +151,25 @@ static bool read_type(struct reading *r, struct mr_type *out)
 
 struct columns {
     struct mr_field *items;
+    struct mr_str *texts;
     size_t count, cap;
 };
 
-static void add_column(struct reading *r, struct columns *cols, struct mr_str path, struct mr_type type)
+static void add_column(struct reading *r, struct columns *cols, struct mr_str path, struct mr_type type, struct mr_str text)
 {
     if (cols->count == cols->cap) {
         size_t cap = cols->cap == 0 ? 8 : cols->cap * 2;
         struct mr_field *items = mr_arena_alloc(r->s.ar, cap * sizeof(*items));
-        if (cols->count > 0)
+        struct mr_str *texts = mr_arena_alloc(r->s.ar, cap * sizeof(*texts));
+        if (cols->count > 0) {
             memcpy(items, cols->items, cols->count * sizeof(*items));
+            memcpy(texts, cols->texts, cols->count * sizeof(*texts));
+        }
         cols->items = items;
+        cols->texts = texts;
         cols->cap = cap;
     }
+    cols->texts[cols->count] = text;
     cols->items[cols->count++] = (struct mr_field){path, type, mr_value_null()};
 }
 
@@ -173,9 +180,10 @@ static bool read_definition(struct reading *r, struct columns *cols, bool *is_ke
     struct mr_type type;
     int depth = 0;
     *is_key = false;
-    if (!read_column(r, &path) || !read_type(r, &type))
+    struct mr_str text;
+    if (!read_column(r, &path) || !read_type(r, &type, &text))
         return false;
-    add_column(r, cols, path, type);
+    add_column(r, cols, path, type, text);
     while (!at_end(r) &&
            !(depth == 0 && (mr_sqlscan_is_mark(&r->s, ',') || mr_sqlscan_is_mark(&r->s, ')')))) {
         depth += mr_sqlscan_is_mark(&r->s, '(') - mr_sqlscan_is_mark(&r->s, ')');
@@ -189,7 +197,9 @@ static void describe(struct reading *r, const struct columns *cols)
 {
     if (cols->count == 0)
         return;
-    add(r, MR_SRC_DESCRIBE)->columns = (struct mr_fields){cols->items, cols->count};
+    struct mr_source_action *a = add(r, MR_SRC_DESCRIBE);
+    a->columns = (struct mr_fields){cols->items, cols->count};
+    a->column_texts = cols->texts;
 }
 
 /* What follows names no column. CHECK and PERIOD may be columns' names too, but then a type follows and no bracket or FOR. */

@@ -8,7 +8,9 @@
 #include <millrace/base/time.h>
 
 #include "source_change.h"
+#include "maxwell_types.h"
 #include "source_column.h"
+#include "told_types.h"
 
 /* Names of a table's columns that are held against types.columns; a table of more is none. */
 #define MAX_HAND_COLUMNS 8192
@@ -44,12 +46,11 @@ struct mr_source_types {
     struct mr_arena *scratch; /* of one call */
     struct mr_map *tables;    /* connector NUL database NUL table → entry */
     struct mr_map *topics;    /* topic → topic_note */
-    struct mr_map *told;      /* place of a message's change → hash of its text */
+    struct mr_told told;
+    struct mr_maxwell_defs *maxwell;
     struct mr_json_reader *reader;
     struct mr_types_host host;
     uint64_t next_seq;
-    struct mr_source_type *unsaved; /* texts owned */
-    size_t unsaved_count, unsaved_cap;
 };
 
 struct mr_source_types *mr_source_types_create(const struct mr_config *cfg)
@@ -64,7 +65,8 @@ struct mr_source_types *mr_source_types_create(const struct mr_config *cfg)
     st->scratch = mr_arena_create(0);
     st->tables = mr_map_create();
     st->topics = mr_map_create();
-    st->told = mr_map_create();
+    mr_told_init(&st->told);
+    st->maxwell = mr_maxwell_defs_create(cfg, &st->told);
     st->reader = mr_json_reader_create(&limits);
     return st;
 }
@@ -81,10 +83,9 @@ void mr_source_types_destroy(struct mr_source_types *st)
 {
     if (st == NULL)
         return;
-    mr_source_types_saved(st);
-    mr_xfree(st->unsaved);
+    mr_maxwell_defs_destroy(st->maxwell);
+    mr_told_free(&st->told);
     mr_json_reader_destroy(st->reader);
-    mr_map_destroy(st->told, mr_xfree);
     mr_map_destroy(st->topics, mr_xfree);
     mr_map_destroy(st->tables, destroy_entry);
     mr_arena_destroy(st->scratch);
@@ -198,38 +199,6 @@ static void add_version(struct mr_source_types *st, struct entry *en, struct ver
 
 /* ---- Learning ---- */
 
-/* Has exactly this been told from this place? A topic that was made anew tells other things at the same place. */
-static bool is_told(struct mr_source_types *st, const struct mr_source_type *row, uint64_t hash)
-{
-    struct mr_str key = mr_arena_printf(st->scratch, "%d %lld %d %.*s", (int)row->partition,
-                                        (long long)row->position, (int)row->part, MR_STR_FMT(row->topic));
-    uint64_t *known = mr_map_get(st->told, key);
-    if (known != NULL && *known == hash)
-        return true;
-    if (known == NULL) {
-        known = mr_xmalloc(sizeof(*known));
-        mr_map_put(st->told, key, known);
-    }
-    *known = hash;
-    return false;
-}
-
-static struct mr_str keep_text(struct mr_str text)
-{
-    return mr_str_of(mr_xstrndup(text.ptr, text.len), text.len);
-}
-
-static void note_unsaved(struct mr_source_types *st, const struct mr_source_type *row)
-{
-    st->unsaved = mr_xgrow(st->unsaved, &st->unsaved_cap, st->unsaved_count + 1, sizeof(*st->unsaved));
-    struct mr_source_type *out = &st->unsaved[st->unsaved_count++];
-    *out = *row;
-    out->topic = keep_text(row->topic);
-    out->database = keep_text(row->database);
-    out->table = keep_text(row->table);
-    out->text = keep_text(row->text);
-}
-
 static struct mr_source_place keep_place(struct mr_source_types *st, struct mr_source_place place)
 {
     place.name = mr_arena_copy(st->ar, place.name);
@@ -297,12 +266,12 @@ void mr_source_types_learn(struct mr_source_types *st, const struct mr_record *r
         if (!mr_source_change_read(sh->doc, n, st->scratch, &change))
             continue;
         row.text = row_text(st, sh->doc, source, n);
-        if (row.text.len == 0 || is_told(st, &row, mr_hash(row.text.ptr, row.text.len, 0)))
+        if (row.text.len == 0 || mr_told_is_known(&st->told, &row))
             continue;
         row.database = change.database;
         row.table = change.table;
         take_change(st, sh->doc, source, &change);
-        note_unsaved(st, &row);
+        mr_told_note(&st->told, &row);
     }
     mr_arena_reset(st->scratch);
 }
@@ -312,6 +281,10 @@ enum mr_status mr_source_types_load(struct mr_source_types *st, const struct mr_
 {
     struct mr_json_doc doc;
     struct mr_source_change change;
+    if (mr_str_starts(row->text, MR_STR(MR_MAXWELL_TOLD))) {
+        mr_maxwell_defs_load(st->maxwell, row);
+        return MR_OK;
+    }
     if (st->is_off)
         return MR_OK;
     if (mr_json_parse(st->reader, row->text, &doc, err) != MR_OK)
@@ -322,26 +295,25 @@ enum mr_status mr_source_types_load(struct mr_source_types *st, const struct mr_
     uint32_t source = MR_JSON_MEMBER(&doc, 0, "source");
     if (mr_json_is(&doc, source, MR_J_OBJECT) &&
         mr_source_change_read(&doc, MR_JSON_MEMBER(&doc, 0, "change"), st->scratch, &change) &&
-        !is_told(st, row, mr_hash(row->text.ptr, row->text.len, 0)))
+        !mr_told_is_known(&st->told, row))
         take_change(st, &doc, source, &change);
     mr_arena_reset(st->scratch);
     return MR_OK;
 }
 
+struct mr_maxwell_defs *mr_source_types_maxwell(struct mr_source_types *st)
+{
+    return st->maxwell;
+}
+
 const struct mr_source_type *mr_source_types_unsaved(const struct mr_source_types *st, size_t i)
 {
-    return i < st->unsaved_count ? &st->unsaved[i] : NULL;
+    return i < st->told.count ? &st->told.unsaved[i] : NULL;
 }
 
 void mr_source_types_saved(struct mr_source_types *st)
 {
-    for (size_t i = 0; i < st->unsaved_count; i++) {
-        mr_xfree((char *)st->unsaved[i].topic.ptr);
-        mr_xfree((char *)st->unsaved[i].database.ptr);
-        mr_xfree((char *)st->unsaved[i].table.ptr);
-        mr_xfree((char *)st->unsaved[i].text.ptr);
-    }
-    st->unsaved_count = 0;
+    mr_told_saved(&st->told);
 }
 
 /* ---- Types set by hand ---- */

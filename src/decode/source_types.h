@@ -45,6 +45,10 @@ enum mr_status mr_source_types_for_row(struct mr_source_types *st, const struct 
 /* For a tombstone, which tells its topic alone: the schema of the table whose rows the topic brings, or NULL. */
 const struct mr_connect_schema *mr_source_types_for_topic(struct mr_source_types *st, struct mr_str topic);
 
+/* What Maxwell's schema changes have told: maxwell_types.h. */
+struct mr_maxwell_defs;
+struct mr_maxwell_defs *mr_source_types_maxwell(struct mr_source_types *st);
+
 /* ---- For the set of decoders: decoder.h tells ---- */
 
 void mr_source_types_host(struct mr_source_types *st, const struct mr_types_host *host);

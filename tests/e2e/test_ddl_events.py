@@ -276,6 +276,47 @@ def test_a_copy_is_told_from_an_exchange_by_clauses_too():
     with_target(run)
 
 
+def test_maxwells_rows_are_typed_by_its_schema_changes():
+    """Whatever `ddl` says, over restarts, and under a new name of the table; what `def` leaves out comes from the statement that told it."""
+    columns = [("id", "int", {"signed": False}), ("w", "datetime", {"column-length": 3}), ("b", "bit", {}), ("bl", "binary", {"charset": "binary"}),
+               ("s", "set", {"enum-values": ["x", "y"]}), ("d", "date", {}), ("de", "decimal", {}), ("vb", "varchar", {"charset": "binary"})]
+
+    def message(n, kind, **more):
+        return json.dumps({"topic": "maxwell", "partition": 0, "offset": n, "timestamp": 1, "key": None, "value": {"database": "shop", "type": kind, **more}})
+
+    def definition(table, *more):
+        return {"database": "shop", "charset": "utf8mb4", "table": table, "primary-key": ["id"],
+                "columns": [{"type": t, "name": n, **rest} for n, t, rest in [*columns, *more]]}
+
+    def row(n, table, **more):
+        data = {"id": n, "w": "2024-01-01 10:00:00.120", "b": 5, "bl": "AAE=", "s": ["x", "y"], "d": "2024-02-03", "de": 1.5, "vb": "/w==", **more}
+        return message(n, "insert", table=table, ts=1, xid=n, commit=True, data=data, primary_key_columns=["id"])
+    create = ("CREATE TABLE t (id INT UNSIGNED PRIMARY KEY, w DATETIME(3), b BIT(3), bl BINARY(4), s SET('x','y'), d DATE, de DECIMAL(10,2), "
+              "vb VARBINARY(9))")
+    parts = [
+        [message(0, "table-create", table="t", **{"def": definition("t")}, ts=1000, sql=create)],
+        [row(1, "t"), row(2, "t", d="0000-00-00", s=[])],
+        [message(3, "table-alter", table="t", old=definition("t"), **{"def": definition("u", ("y", "year", {}))}, ts=2000, sql="ALTER TABLE t ADD y YEAR, RENAME u")],
+        [row(4, "u", y=2024)],
+    ]
+    for mode in ("report", "apply"):
+        def run(target, folder):
+            for i, lines in enumerate(parts):
+                path = os.path.join(folder, f"in{i}.jsonl")
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write("\n".join(lines) + "\n")
+                millrace("backfill", path, *target.args(), "--set", f"ddl={mode}")
+            check(target.control("dead_letter", "code") == [], target.control("dead_letter", "code, message"))
+            rows = {int(str(r["id"].value)): r for t in target.tables() for r in target.rows(t)}
+            check(sorted(rows) == [1, 2, 4], rows)
+            types = {c: cell.native for c, cell in rows[4].items()}
+            check("timestamp" in types["w"] or "datetime" in types["w"], types)
+            check("bit" in types["b"] and "date" in types["d"] and ("10,2" in types["de"]), types)
+            check(bytes(rows[4]["bl"].value) == b"\0\1\0\0" and bytes(rows[1]["vb"].value) == b"\xff", rows)
+            check(str(rows[1]["s"].value) == "x,y" and str(rows[2]["s"].value) == "" and rows[2]["d"].value is None, rows)
+        with_target(run)
+
+
 def test_again_does_everything_again():
     def run(target, folder):
         s = Stream()

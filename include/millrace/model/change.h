@@ -131,6 +131,7 @@ struct mr_source_action {
     size_t beside_count;
     struct mr_str path, new_path;    /* DROP_COLUMN, RENAME_COLUMN */
     struct mr_fields columns;        /* DESCRIBE: values are null */
+    const struct mr_str *column_texts; /* their types as the statement writes them; NULL = not from a statement */
     bool is_whole;                   /* DESCRIBE: these are all columns, and `key` is the key */
     const struct mr_str *key;        /* paths */
     size_t key_count;
