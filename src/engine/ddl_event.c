@@ -509,6 +509,19 @@ static enum mr_status describe(struct follow *f, struct mr_error *err)
 
 /* ---- the message ---- */
 
+/* Canal hides the database of what is renamed into another one. Where the topic does not give it either, it is the only known table of that name. */
+static enum mr_status find_hidden(struct follow *f)
+{
+    struct mr_relation named = f->act->relation;
+    named.database = mr_relations_only_database(f->e->rels, named.table);
+    if (named.database.len == 0) {
+        f->why = MR_STR("nothing tells in which database the table is");
+        return MR_OK;
+    }
+    named.database = mr_arena_copy(f->ar, named.database);
+    return mr_relations_get(f->e->rels, f->e->control, &named, f->rec, &f->rel, f->err);
+}
+
 static enum mr_status find_relations(struct follow *f)
 {
     struct mr_engine *e = f->e;
@@ -521,9 +534,8 @@ static enum mr_status find_relations(struct follow *f)
     if (status == MR_OK && f->part < f->ev->action_count) /* not one that is made up */
         status = mr_ddl_rename_judge(e, f->rec, f->ev, f->part, f->rel, f->ar, &f->verdict, f->err);
     f->why = f->verdict.why;
-    /* Canal hides the database of what is renamed into another one; where the topic does not give it either, the table could be anybody's. */
     if (status == MR_OK && f->act->relation.database.len == 0 && !f->rel->saved && f->act->kind == MR_SRC_RENAME_TABLE)
-        f->why = MR_STR("nothing tells in which database the table is");
+        status = find_hidden(f);
     if (status == MR_E_DATA) { /* the names give no table */
         f->why = mr_arena_printf(f->ar, "%s", f->err->message);
         f->rel = NULL;

@@ -361,6 +361,33 @@ static void identify(struct mr_relations *rels, const struct mr_relation *relati
     identity(&rels->key, out->database, out->table, out->topic);
 }
 
+/* Another database than `found`: then *found is "" for good. */
+static void note_database(struct mr_str database, struct mr_str *found, bool *several)
+{
+    *several = *several || (found->len > 0 && !mr_str_eq(*found, database));
+    *found = database;
+}
+
+struct mr_str mr_relations_only_database(const struct mr_relations *rels, struct mr_str table)
+{
+    struct mr_str found = {0};
+    bool several = false;
+    for (size_t i = 0; i < mr_map_count(rels->stored); i++) {
+        struct mr_str key;
+        (void)mr_map_at(rels->stored, i, &key);
+        struct mr_str database = mr_str_of(key.ptr, strlen(key.ptr)); /* identity() */
+        struct mr_str rest = mr_str_of(key.ptr + database.len + 1, key.len - database.len - 1);
+        if (rest.len > table.len && mr_str_starts(rest, table) && rest.ptr[table.len] == '\0')
+            note_database(database, &found, &several);
+    }
+    for (size_t i = 0; i < mr_map_count(rels->rels); i++) {
+        const struct mr_rel *rel = mr_map_at(rels->rels, i, NULL);
+        if (rel->saved && mr_str_eq(rel->table, table))
+            note_database(rel->database, &found, &several);
+    }
+    return several ? (struct mr_str){0} : found;
+}
+
 static bool is_last(const struct mr_relations *rels)
 {
     return rels->last != NULL && mr_str_eq(mr_buf_str(&rels->key), mr_buf_str(&rels->last_key));

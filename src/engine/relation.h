@@ -66,6 +66,8 @@ enum mr_status mr_relations_reload(struct mr_relations *rels, struct mr_sink *si
     MR_MUST_CHECK;
 /* The column types of `rel` are in the control tables now. */
 void mr_rel_remember_types(struct mr_rel *rel);
+/* The database of the only table of this name that is known; "" = there is none, or several. Borrowed until the next reload. */
+struct mr_str mr_relations_only_database(const struct mr_relations *rels, struct mr_str table);
 /* The relation of a change; on first use its columns are read from the control tables and the catalog over `sink`. */
 enum mr_status mr_relations_get(struct mr_relations *rels, struct mr_sink *sink,
                                 const struct mr_relation *relation, const struct mr_record *rec,

@@ -17,12 +17,14 @@ TARGET = sys.argv.pop(1)
 class Stream:
     """Canal's messages, in order."""
 
+    database = "shop"
+
     def __init__(self):
         self.lines = []
 
     def message(self, table, kind, data, sql, types):
         n = len(self.lines)
-        event = {"data": data, "database": "shop", "es": 1718000000000 + n, "id": n, "isDdl": data is None, "mysqlType": types, "old": None,
+        event = {"data": data, "database": self.database, "es": 1718000000000 + n, "id": n, "isDdl": data is None, "mysqlType": types, "old": None,
                  "pkNames": data and ["id"], "sql": sql, "sqlType": data and {}, "table": table, "ts": 1, "type": kind}
         self.lines.append(json.dumps({"topic": "canal", "partition": 0, "offset": n, "timestamp": 1, "key": None, "value": json.dumps(event)}))
 
@@ -198,10 +200,15 @@ def test_tables_go_to_another_database_and_none_is_guessed():
         s.row("t", id=1, a="x")
         s.ddl("t", "RENAME", "ALTER TABLE t RENAME TO elsewhere.t9, ADD COLUMN m INT")
         s.row("u", id=1, a="x")
-        s.message("v", "RENAME", None, "RENAME TABLE u TO shop.v", None)  # the header has the new database, which may be the old one or not
+        s.row("w", id=1, a="x")
+        s.database = "depot"
+        s.row("w", id=2, a="y")
+        # Here the header has the new database. `u` is only in one, `w` in two.
+        s.ddl("v", "RENAME", "RENAME TABLE u TO depot.v")
+        s.ddl("w2", "RENAME", "RENAME TABLE w TO depot.w2")
         millrace("backfill", s.write(folder), *target.args(), "--set", "ddl=apply", "--set", "target.table={db}_{table}")
-        check(target.tables() == ["elsewhere_t9", "shop_u"], target.tables())
-        told = [r for q, r in history(target) if q == "RENAME TABLE u TO shop.v"]
+        check(target.tables() == ["depot_v", "depot_w", "elsewhere_t9", "shop_w"], target.tables())
+        told = [r for q, r in history(target) if q == "RENAME TABLE w TO depot.w2"]
         check(told == ["told by the source, not followed: nothing tells in which database the table is"], told)
     with_target(run)
 
