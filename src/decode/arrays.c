@@ -203,7 +203,7 @@ void mr_arrays_give(struct mr_arrays *arrays, const struct mr_field_list *list, 
 {
     if (list->arrays != arrays || arrays->is_dropped)
         return;
-    for (size_t i = 0; i < arrays->count; i++)
+    for (size_t i = 0; i < arrays->count && arrays->fields.items != NULL; i++)
         arrays->items[i].fields.items = arrays->fields.items + arrays->first_field[i];
     ev->has_elements = true;
     ev->elements = (struct mr_elements){arrays->items, arrays->count};
