@@ -21,6 +21,7 @@ static const struct mr_word ddl_words[] = {
     {"ignore", MR_DDL_IGNORE}, {"report", MR_DDL_REPORT}, {"apply", MR_DDL_APPLY}, {NULL, 0}};
 static const struct mr_word transaction_words[] = {
     {"batch", MR_TRANSACTIONS_BATCH}, {"source", MR_TRANSACTIONS_SOURCE}, {NULL, 0}};
+static const struct mr_word json_additional_words[] = {{"drop", MR_ADDITIONAL_DROP}, {"column", MR_ADDITIONAL_COLUMN}, {NULL, 0}};
 static const struct mr_word id_size_words[] = {{"4", MR_ID_4}, {"8", MR_ID_8}, {NULL, 0}};
 static const struct mr_word protobuf_schema_words[] = {
     {"text", MR_PROTOBUF_TEXT}, {"descriptor", MR_PROTOBUF_DESCRIPTOR}, {NULL, 0}};
@@ -311,6 +312,9 @@ const struct mr_option mr_options[] = {
          "more for each schema). Where that one is missing, incomplete or cannot be read, the other is."},
     {"json.schema.formats", MR_OPT_BOOL, AT(json_schema_formats), .default_z = "false",
      .help_z = "Texts whose JSON schema has the format `date-time`, `date`, `time` or `uuid` become columns of these types (`json_sr`)."},
+    {"json.additional", MR_OPT_WORD, AT(json_additional), .words = json_additional_words, .default_z = "drop",
+     .help_z = "Members of a `json_sr` value that its schema does not name: left out, which the log tells once for each topic, or kept as one JSON column "
+               "`additional`."},
     {"avro.fail.on.trailing.data", MR_OPT_BOOL, AT(avro_fail_on_trailing), .default_z = "true",
      .help_z = "Bytes behind the Avro data make the record a dead letter. `false` ignores them, as Java's deserializer does."},
     {"registry.max.retries", MR_OPT_UINT, AT(registry.max_retries), .default_z = "3", .min = 0, .max = 100,

@@ -13,6 +13,7 @@
 #include "payload_rules.h"
 #include "payload_schemas.h"
 #include "dts.h"
+#include "json_additional.h"
 
 #define MAX_AVRO_DEPTH 128
 #define MAX_AVRO_ITEMS 1000000
@@ -30,6 +31,7 @@ struct mr_payloads {
     struct mr_json_reader *reader[2];
     uint64_t last_key_place;    /* hash of the topic and schema of the last key */
     struct mr_map *key_schemas; /* topics, and topics with each of their keys' schemas */
+    struct mr_map *with_additional; /* topics whose values have members that are left out, and that has been told */
 };
 
 /* ---- Life ---- */
@@ -129,6 +131,7 @@ enum mr_status mr_payloads_create(const struct mr_config *cfg, struct mr_payload
     p->ar = mr_arena_create(4096);
     p->declared = mr_map_create();
     p->key_schemas = mr_map_create();
+    p->with_additional = mr_map_create();
     enum mr_status status = mr_payload_rules_create(cfg, &p->rules, err);
     if (status == MR_OK)
         status = check_columns(p, err);
@@ -157,6 +160,7 @@ void mr_payloads_destroy(struct mr_payloads *p)
     }
     mr_map_destroy(p->declared, NULL);
     mr_map_destroy(p->key_schemas, NULL);
+    mr_map_destroy(p->with_additional, NULL);
     mr_arena_destroy(p->ar);
     mr_connect_destroy(p->cn);
     mr_payload_schemas_destroy(p->schemas);
@@ -220,13 +224,36 @@ static enum mr_status open_protobuf(struct mr_payloads *p, enum mr_connect_side 
     return mr_json_build_finish(b, ar, &out->doc, err);
 }
 
+/* Members of a value that its schema does not name. */
+static enum mr_status settle_additional(struct mr_payloads *p, const struct mr_payload_schema *schema, struct mr_str topic, struct mr_arena *ar,
+                                        struct mr_connect_message *out, struct mr_error *err)
+{
+    bool is_row = schema->bare_row == NULL && schema->connect->kind == MR_C_STRUCT && mr_json_is(&out->doc, 0, MR_J_OBJECT);
+    uint32_t first = is_row ? mr_additional_first(schema->connect, &out->doc, 0, ar) : MR_JSON_NONE;
+    if (first == MR_JSON_NONE)
+        return MR_OK;
+    if (schema->additional != NULL) {
+        struct mr_json_doc all = out->doc;
+        out->schema = schema->additional;
+        return mr_additional_gather(schema->connect, &all, 0, &p->build[MR_SIDE_VALUE], ar, &out->doc, err);
+    }
+    if (mr_map_get(p->with_additional, topic) == NULL && mr_map_count(p->with_additional) < MAX_KEY_SCHEMAS) {
+        mr_map_put(p->with_additional, topic, p);
+        mr_log(MR_LOG_WARN, "values have members that their schema does not name; they are left out", MR_KV_STR("topic", topic),
+               MR_KV_STR("member", mr_json_string(&out->doc, first, ar, NULL)), MR_KV_Z("hint", "json.additional: column keeps them"));
+    }
+    return MR_OK;
+}
+
 static enum mr_status open_json(struct mr_payloads *p, enum mr_connect_side side,
-                                const struct mr_payload_schema *schema, struct mr_str bytes,
+                                const struct mr_payload_schema *schema, struct mr_str topic, struct mr_str bytes,
                                 struct mr_arena *ar, struct mr_connect_message *out, struct mr_error *err)
 {
     struct mr_json_build *b = &p->build[side];
     MR_TRY(mr_json_parse(p->reader[side], bytes, &out->doc, err));
     out->schema = schema->connect;
+    if (side == MR_SIDE_VALUE)
+        MR_TRY(settle_additional(p, schema, topic, ar, out, err));
     if (side == MR_SIDE_KEY || mr_json_is(&out->doc, 0, MR_J_OBJECT) || mr_json_is(&out->doc, 0, MR_J_NULL))
         return MR_OK;
     /* A value that is no object is a row of one column. */
@@ -307,7 +334,7 @@ static enum mr_status open_framed(struct mr_payloads *p, const struct mr_payload
         MR_TRY(open_avro(p, side, schema, frame.payload, ar, out, err));
         break;
     case MR_SCHEMA_JSON:
-        MR_TRY(open_json(p, side, schema, frame.payload, ar, out, err));
+        MR_TRY(open_json(p, side, schema, rec->topic, frame.payload, ar, out, err));
         break;
     case MR_SCHEMA_PROTOBUF:
         MR_TRY(open_protobuf(p, side, schema, &frame, ar, out, err));

@@ -1,6 +1,7 @@
 /* Schemas by id. See payload_schemas.h. */
 #include "payload_schemas.h"
 
+#include "json_additional.h"
 #include "json_schema.h"
 #include "schema_file.h"
 
@@ -231,6 +232,8 @@ static enum mr_status finish(struct build *b, struct mr_error *err)
                           : mr_json_schema_connect(b->json, b->s->cfg->json_schema_formats);
     if (schema->connect->kind != MR_C_STRUCT || schema->connect->type.kind != MR_T_NONE)
         schema->bare_row = mr_payload_bare_row(schema->connect, schema->ar);
+    if (schema->type == MR_SCHEMA_JSON && b->s->cfg->json_additional == MR_ADDITIONAL_COLUMN)
+        schema->additional = mr_additional_schema(schema->connect, schema->ar);
     return MR_OK;
 }
 

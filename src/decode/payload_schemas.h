@@ -16,6 +16,7 @@ struct mr_payload_schema {
     const struct mr_connect_schema *connect; /* AVRO, JSON: of the root */
     const struct mr_connect_schema
         *bare_row; /* AVRO, JSON: where the root is no record, a row of one column; else NULL */
+    const struct mr_connect_schema *additional; /* JSON, under json.additional: column: with that column; NULL = it cannot have one */
 };
 
 /* The column of a value that is no record. */

@@ -89,6 +89,26 @@ def test_texts_of_kafkas_serializer_have_the_encoding_that_is_said():
     case.close()
 
 
+def test_members_that_the_schema_does_not_name_are_told_or_kept():
+    case = Case()
+    value = ID + b'{"x": 1.50, "id": 7, "y": {"z": [2]}, "x": 2}'
+    with registry_of("json_sr") as registry:
+        args = ["--format", "json_sr", "--set", f"registry.url={registry.url}"]
+        done = case.load(value, *args, check=False)
+        check(done.returncode == 0 and "they are left out" in done.stderr and "member=x" in done.stderr, done.stderr)
+        check([{n: c.value for n, c in r.items()} for r in case.target.rows(f"t{case.loads}")] == [{"id": 7}], "left out")
+        keep = ["--set", "json.additional=column"]
+        check(case.load(ID + b'{"id": 7}', *args, *keep) == [{"id": 7}], "no member, no column")
+        rows = case.load(value, *args, *keep)
+        check(len(rows) == 1 and rows[0]["id"] == 7 and json.loads(rows[0]["additional"]) == {"x": 2, "y": {"z": [2]}}, f"{rows} {case.dead()}")
+    taken = {"type": "object", "properties": {"id": {"type": "integer"}, "additional": {"type": "string"}}}
+    with Registry(schemas={"5": {"schemaType": "JSON", "schema": taken}}) as registry:
+        rows = case.load(ID + b'{"id": 7, "additional": "a", "x": 1}', "--format", "json_sr", "--set", f"registry.url={registry.url}", *keep)
+        check(rows == [{"id": 7, "additional": "a"}], f"the name is taken: {rows}")
+    check(not case.dead(), f"{case.dead()}")
+    case.close()
+
+
 def test_a_json_key_is_an_envelope_or_not_as_is_said():
     case = Case()
     key = b'{"schema":null,"payload":{"id":5}}'

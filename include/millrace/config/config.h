@@ -107,6 +107,9 @@ struct mr_bare_config {
 /* Bytes of an id in front of a payload. */
 enum mr_id_size { MR_ID_4 = 4, MR_ID_8 = 8 };
 
+/* Members that a JSON schema does not name. */
+enum mr_json_additional { MR_ADDITIONAL_DROP, MR_ADDITIONAL_COLUMN };
+
 /* In which form a Protobuf schema is asked for first. */
 enum mr_protobuf_schema { MR_PROTOBUF_TEXT, MR_PROTOBUF_DESCRIPTOR };
 
@@ -162,6 +165,7 @@ struct mr_config {
     char *key_format, *value_format; /* "" = as `format` says */
     char *default_key_format;        /* of keys with declared columns whose format nobody names */
     bool avro_fail_on_trailing, json_schema_formats;
+    enum mr_json_additional json_additional;
     char *key_columns, *value_columns; /* declared: "id BIGINT, name STRING"; "" = none */
     char *key_column_name;             /* of a key without names */
     char *key_delimiter, *value_delimiter;
