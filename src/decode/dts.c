@@ -72,7 +72,7 @@ static enum mr_status create(const struct mr_config *cfg, struct mr_decoder **ou
 /* A dot inside a name is written as the six characters \u002E. */
 static struct mr_str unescaped(struct mr_str name, struct mr_arena *ar)
 {
-    if (memmem(name.ptr, name.len, "\\u002", 5) == NULL)
+    if (name.len < 6 || memmem(name.ptr, name.len, "\\u002", 5) == NULL)
         return name;
     char *out = mr_arena_alloc(ar, name.len);
     size_t n = 0;

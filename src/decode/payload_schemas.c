@@ -143,7 +143,7 @@ static enum mr_status add_proto(struct build *b, const struct mr_schema_place *p
     if (can_ask && (!is_text || b->s->cfg->registry.protobuf_schema == MR_PROTOBUF_DESCRIPTOR))
         MR_TRY(find_descriptor(b, place, &bytes, err));
     if (bytes.len != 0) {
-        bool has_maps = memmem(text.ptr, text.len, "map<", 4) != NULL;
+        bool has_maps = text.len > 0 && memmem(text.ptr, text.len, "map<", 4) != NULL;
         return mr_proto_add_descriptor(b->schema->proto, name, bytes, !has_maps, err);
     }
     if (is_text)
