@@ -176,31 +176,41 @@ def test_a_finished_backfill_says_so_and_again_starts_over(target):
         check(len(ids(target, "log")) == 610, "what was added did not arrive once")
 
 
+def fence_each_other(target, args):
+    """There is more to load, and a lock on the table keeps the first one at it until the second has taken over."""
+    admin = admin_of(target)
+    args = [*args, *target.args(), "--set", "tables.log.primary_key=none", "--set", "batch.rows=50"]
+    held = admin.lock_for_writers("log")
+    first = Instance(*args)
+    wait_for("it does not come to the lock", admin.waits_for_a_lock)
+    second = Instance(*args)
+    second.expect_log("partition assigned")
+    held.end()
+    first.expect(8)
+    check("taken it over" in first.log, f"it does not say why\n{first.tail()}")
+    second.expect(0, 120)
+
+
 def test_two_backfills_of_one_pipeline_fence_each_other(target):
     """The later one takes over; the earlier ends with 8 and does no harm."""
     with Folder() as folder:
-        path = folder.write("in.jsonl", rows(40000), "log")
-        args = ["backfill", path, *target.args(), "--set", "tables.log.primary_key=none", "--set", "batch.rows=50"]
-        first = Instance(*args)
-        wait_for("nothing arrives", lambda: progress(target) > 500)
-        second = Instance(*args)
-        first.expect(8)
-        check("taken it over" in first.log, f"it does not say why\n{first.tail()}")
-        second.expect(0, 120)
-        check(ids(target, "log") == list(range(40000)), "rows are lost or twice there")
+        path = folder.write("in.jsonl", rows(100), "log")
+        millrace("backfill", path, *target.args(), "--set", "tables.log.primary_key=none")
+        folder.write("in.jsonl", rows(19900, 100), "log", mode="a")
+        fence_each_other(target, ["backfill", path])
+        check(ids(target, "log") == list(range(20000)), "rows are lost or twice there")
 
 
 def test_backfills_of_one_topic_fence_each_other(target):
     broker, topic = Broker(), f"fence{os.getpid()}.shop.log"
+    source = [*broker.source(topic), "--group", topic]
     broker.create(topic, 2)
     for p in range(2):
-        broker.produce(topic, p, [(json.dumps({"id": i}), json.dumps(event("log", {"id": i}))) for i in range(p, 20000, 2)])
-    args = ["backfill", *broker.source(topic), *target.args(), "--group", topic, "--set", "tables.log.primary_key=none", "--set", "batch.rows=50"]
-    first = Instance(*args)
-    wait_for("nothing arrives", lambda: progress(target) > 500)
-    second = Instance(*args)
-    first.expect(8)
-    second.expect(0, 120)
+        fill(broker, topic, range(p, 100, 2), p)
+    millrace("backfill", *source, *target.args(), "--set", "tables.log.primary_key=none")
+    for p in range(2):
+        fill(broker, topic, range(100 + p, 20000, 2), p)
+    fence_each_other(target, ["backfill", *source])
     check(ids(target, "log") == list(range(20000)), "rows are lost or twice there")
 
 
