@@ -93,7 +93,7 @@ static struct mr_str sql_text(const struct mr_action_list *list, const struct mr
         if (a->kind != MR_SRC_DESCRIBE || a->column_texts == NULL || !mr_str_eq(a->relation.table, relation->table))
             continue;
         for (size_t k = 0; k < a->columns.count; k++)
-            if (mr_str_eq(a->columns.items[k].path, path))
+            if (mr_str_eq_nocase(a->columns.items[k].path, path)) /* as MySQL takes it */
                 found = a->column_texts[k];
     }
     return found;

@@ -1,6 +1,8 @@
 /* See mysql_ddl.h. One pass over the words, without recursion; work and memory grow with the text. */
 #include "mysql_ddl.h"
 
+#include <millrace/base/map.h>
+
 #include "mysql_scan.h"
 #include "mysql_type.h"
 #include "names.h"
@@ -202,13 +204,19 @@ static void describe(struct reading *r, const struct columns *cols)
     a->column_texts = cols->texts;
 }
 
-/* What follows names no column. CHECK and PERIOD may be columns' names too, but then a type follows and no bracket or FOR. */
+/* What follows names no column. PERIOD and SYSTEM may be columns' names too, but then neither FOR nor VERSIONING follows. */
 static bool is_no_column(const struct reading *r)
 {
-    static const char *const words[] = {"INDEX",   "KEY",     "PRIMARY",    "UNIQUE",    "FULLTEXT",
-                                        "SPATIAL", "FOREIGN", "CONSTRAINT", "PARTITION", "CHECK",
-                                        "PERIOD",  "SYSTEM",  NULL};
-    return r->s.now.kind == MR_SQLSCAN_WORD && is_any(r, words);
+    static const char *const words[] = {"INDEX",   "KEY",     "PRIMARY",    "UNIQUE",    "FULLTEXT", "SPATIAL",
+                                        "FOREIGN", "CONSTRAINT", "PARTITION", "CHECK", NULL};
+    bool is_period = mr_sqlscan_is(&r->s, "PERIOD"), is_system = mr_sqlscan_is(&r->s, "SYSTEM");
+    if (r->s.now.kind != MR_SQLSCAN_WORD)
+        return false;
+    if (!is_period && !is_system)
+        return is_any(r, words);
+    struct mr_sqlscan ahead = r->s;
+    mr_sqlscan_next(&ahead);
+    return mr_sqlscan_is(&ahead, is_period ? "FOR" : "VERSIONING");
 }
 
 /* ---- ALTER TABLE ---- */
@@ -336,10 +344,78 @@ static bool alter_clause(struct reading *r, struct columns *cols, struct mr_rela
     return true;
 }
 
+/* Renames of one statement, by the old name without regard to case. */
+struct renames {
+    struct mr_source_action *items;
+    size_t count;
+    struct mr_map *by_old; /* item */
+    unsigned char *state;  /* of each: 0 to be done, 1 waits for another, 2 done */
+    size_t *chain;
+};
+
+static struct mr_str lower(struct mr_str name, struct mr_arena *ar)
+{
+    char *out = mr_arena_alloc(ar, name.len + 1);
+    for (size_t i = 0; i < name.len; i++)
+        out[i] = (char)(name.ptr[i] >= 'A' && name.ptr[i] <= 'Z' ? name.ptr[i] + 32 : name.ptr[i]);
+    return mr_str_of(out, name.len);
+}
+
+/* A rename, and before it the one whose column still has the name that it takes. Of a ring the first is put aside under a name of its own. */
+static void add_chain(struct reading *r, struct renames *rn, size_t first)
+{
+    size_t depth = 0;
+    for (size_t i = first; rn->state[i] == 0;) {
+        struct mr_source_action *next = mr_map_get(rn->by_old, lower(rn->items[i].new_path, r->s.ar));
+        rn->state[i] = 1;
+        rn->chain[depth++] = i;
+        if (next == NULL || next == &rn->items[i])
+            break;
+        i = (size_t)(next - rn->items);
+        if (rn->state[i] == 1) {
+            struct mr_source_action aside = *next;
+            next->path = aside.new_path = mr_arena_printf(r->s.ar, "millrace_moved_%zu", i);
+            *mr_action_add(r->out, r->s.ar) = aside;
+        }
+    }
+    while (depth > 0) {
+        size_t i = rn->chain[--depth];
+        *mr_action_add(r->out, r->s.ar) = rn->items[i];
+        rn->state[i] = 2;
+    }
+}
+
+/* The clauses of one ALTER speak of the columns as they were before it. So drops come first, then renames, each when its new name has become free. */
+static void order_columns(struct reading *r, size_t from)
+{
+    size_t count = r->out->count - from;
+    struct mr_source_action *all = mr_arena_alloc(r->s.ar, (count + 1) * sizeof(*all));
+    struct renames rn = {.items = mr_arena_alloc(r->s.ar, (count + 1) * sizeof(*all))};
+    if (count < 2)
+        return;
+    memcpy(all, r->out->items + from, count * sizeof(*all));
+    r->out->count = from;
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].kind == MR_SRC_RENAME_COLUMN)
+            rn.items[rn.count++] = all[i];
+        else
+            *mr_action_add(r->out, r->s.ar) = all[i];
+    }
+    rn.by_old = mr_map_create();
+    rn.state = mr_arena_zalloc(r->s.ar, rn.count + 1);
+    rn.chain = mr_arena_alloc(r->s.ar, (rn.count + 1) * sizeof(*rn.chain));
+    for (size_t i = 0; i < rn.count; i++)
+        mr_map_put(rn.by_old, lower(rn.items[i].path, r->s.ar), &rn.items[i]);
+    for (size_t i = 0; i < rn.count; i++)
+        add_chain(r, &rn, i);
+    mr_map_destroy(rn.by_old, NULL);
+}
+
 static bool alter_table(struct reading *r)
 {
     struct columns cols = {0};
     struct mr_relation new_name = {0};
+    size_t from = r->out->count;
     mr_sqlscan_skip_words(&r->s, if_exists);
     if (!read_table(r, &r->table))
         return false;
@@ -354,6 +430,7 @@ static bool alter_table(struct reading *r)
         else if (ok && mr_sqlscan_is_mark(&r->s, ')'))
             ok = false;
     }
+    order_columns(r, from);
     describe(r, &cols); /* after drops and renames, so that a name that has become free can be taken */
     if (ok && new_name.table.len > 0)
         add(r, MR_SRC_RENAME_TABLE)->new_relation = new_name;

@@ -52,6 +52,7 @@ struct follow {
     struct mr_rel *rel, *new_rel; /* new_rel: RENAME_TABLE */
     struct mr_catalog_table now, then;
     struct mr_rename_verdict verdict;
+    struct mr_str path;         /* of the column, as its rows spell it */
     struct mr_str column, name; /* target names of the column, before and after */
     struct mr_str why;          /* it cannot be followed; "" = it can */
     bool has_step;              /* there is something to do in the target */
@@ -79,19 +80,36 @@ static bool is_key_path(const struct follow *f, struct mr_str path)
     return false;
 }
 
+/* MySQL's names of columns are the same in any case: the column of exactly that name, else the only one that is alike, else the path itself. */
+static struct mr_str known_path(const struct follow *f, struct mr_str path)
+{
+    struct mr_str alike = path;
+    size_t count = 0;
+    if (mr_tracker_find(f->rel->tk, path) >= 0)
+        return path;
+    for (size_t i = 0; i < mr_tracker_count(f->rel->tk); i++) {
+        struct mr_str one = mr_tracker_column(f->rel->tk, i)->path;
+        if (mr_str_eq_nocase(one, path)) {
+            alike = one;
+            count++;
+        }
+    }
+    return count == 1 ? alike : path;
+}
+
 /* What the action comes to in the target as it is now. */
 static void plan_column(struct follow *f)
 {
-    int found = mr_tracker_find(f->rel->tk, f->act->path);
+    int found = mr_tracker_find(f->rel->tk, f->path);
     bool is_rename = f->act->kind == MR_SRC_RENAME_COLUMN;
     if (found < 0 || !f->now.exists)
         return; /* the column has never brought a value: nothing is there to follow with */
     f->column = mr_tracker_column(f->rel->tk, (size_t)found)->name;
-    if (is_rename)
-        f->name = mr_tracker_name_for(f->rel->tk, f->act->new_path, f->ar);
+    if (is_rename) /* the same in another case is no other name for the target */
+        f->name = mr_str_eq_nocase(f->path, f->act->new_path) ? f->column : mr_tracker_name_for(f->rel->tk, f->act->new_path, f->ar);
     bool has_old = has_column(f, f->column);
     bool has_new = is_rename && has_column(f, f->name) && !mr_str_eq(f->name, f->column);
-    if (!is_rename && is_key_path(f, f->act->path))
+    if (!is_rename && is_key_path(f, f->path))
         f->why = MR_STR("the column is part of the table's key");
     else if (has_old && has_new)
         f->why = MR_STR("the target has columns of both names");
@@ -124,7 +142,7 @@ static void plan_table(struct follow *f)
 static bool has_tied_children(const struct follow *f)
 {
     bool is_column = f->act->kind == MR_SRC_DROP_COLUMN || f->act->kind == MR_SRC_RENAME_COLUMN;
-    return f->rel->child_count > 0 && (!is_column || is_key_path(f, f->act->path));
+    return f->rel->child_count > 0 && (!is_column || is_key_path(f, f->path));
 }
 
 static enum mr_status plan(struct follow *f)
@@ -134,6 +152,7 @@ static enum mr_status plan(struct follow *f)
     f->why = f->act->why; /* of what was not understood */
     if (f->act->kind == MR_SRC_NOT_UNDERSTOOD || f->rel == NULL)
         return MR_OK; /* a whole database has no table */
+    f->path = known_path(f, f->act->path);
     if (has_tied_children(f)) {
         f->why = MR_STR("arrays of the table are tables of their own, which hang on it");
         return MR_OK;
@@ -213,7 +232,7 @@ static enum mr_status save_key(struct follow *f)
     size_t count = mr_tracker_key(f->rel->tk, &key);
     struct mr_str *paths = mr_arena_alloc(f->ar, (count + 1) * sizeof *paths);
     for (size_t i = 0; i < count; i++)
-        paths[i] = mr_str_eq(key[i], f->act->path) ? f->act->new_path : key[i];
+        paths[i] = mr_str_eq(key[i], f->path) ? f->act->new_path : key[i];
     struct mr_tracked_table row = {
         .target_schema = f->rel->target_schema,
         .target_table = f->rel->target_table,
@@ -461,7 +480,9 @@ static bool learn(struct follow *f)
                              .time_us = f->ev->source_us};
     mr_tracker_row_begin(tk, &place);
     for (size_t i = 0; i < f->act->columns.count; i++) {
-        const struct mr_field *field = &f->act->columns.items[i];
+        struct mr_field known = f->act->columns.items[i];
+        const struct mr_field *field = &known;
+        known.path = known_path(f, known.path);
         int found = mr_tracker_find(tk, field->path), nulled = -1;
         uint32_t column = 0;
         struct mr_value value;

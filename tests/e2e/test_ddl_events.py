@@ -324,6 +324,26 @@ def test_maxwells_rows_are_typed_by_its_schema_changes():
         with_target(run)
 
 
+def test_columns_that_exchange_their_names_keep_their_values():
+    def run(target, folder):
+        s = Stream()
+        for table in ("t", "u", "v", "w"):
+            s.row(table, id=1, a="A", **({} if table == "t" else {"b": "B"}))
+        s.ddl("t", "ALTER", "ALTER TABLE t CHANGE a b VARCHAR(20), DROP COLUMN b")  # a `b` that no row has brought
+        s.ddl("u", "ALTER", "ALTER TABLE u RENAME COLUMN a TO b, RENAME COLUMN b TO c")
+        s.ddl("v", "ALTER", "ALTER TABLE v RENAME COLUMN a TO b, RENAME COLUMN b TO a")
+        s.ddl("w", "ALTER", "ALTER TABLE w DROP COLUMN B, CHANGE A aa VARCHAR(20), MODIFY ID BIGINT")  # names in any case
+        s.ddl("w", "ALTER", "ALTER TABLE w CHANGE aa AA VARCHAR(20)")
+        s.row("w", id=2, AA="Z")
+        millrace("backfill", s.write(folder), *target.args(), "--set", "ddl=apply")
+        have = {t: [{k.lower(): v for k, v in r.items()} for r in rows] for t, rows in content(target).items()}
+        wanted = {"t": [{"id": "1", "b": "A"}], "u": [{"id": "1", "b": "A", "c": "B"}], "v": [{"id": "1", "b": "A", "a": "B"}],
+                  "w": [{"id": "1", "aa": "A"}, {"id": "2", "aa": "Z"}]}
+        check(have == wanted, have)
+        check(not [r for _, r in history(target) if "not followed" in r], history(target))
+    with_target(run)
+
+
 def test_again_does_everything_again():
     def run(target, folder):
         s = Stream()

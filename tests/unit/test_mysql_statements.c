@@ -76,6 +76,21 @@ static void test_dropped_renamed_and_modified_columns_are_told_apart(void **stat
                  "rename column d.t a to b; describe d.t (a date); rename table d.t to d.u");
 }
 
+static void test_clauses_speak_of_the_columns_as_they_were(void **state)
+{
+    (void)state;
+    assert_reads("ALTER TABLE t CHANGE a b INT, DROP COLUMN b", "drop column d.t b; rename column d.t a to b; describe d.t (b int32)");
+    assert_reads("ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO c", "rename column d.t b to c; rename column d.t a to b");
+    assert_reads("ALTER TABLE t RENAME COLUMN b TO c, RENAME COLUMN a TO B", "rename column d.t b to c; rename column d.t a to B");
+    assert_reads("ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a",
+                 "rename column d.t a to millrace_moved_0; rename column d.t b to a; rename column d.t millrace_moved_0 to b");
+    assert_reads("ALTER TABLE t RENAME COLUMN x TO a, RENAME COLUMN a TO b, RENAME COLUMN b TO c, DROP c",
+                 "drop column d.t c; rename column d.t b to c; rename column d.t a to b; rename column d.t x to a");
+    assert_reads("ALTER TABLE t CHANGE a A INT", "rename column d.t a to A; describe d.t (A int32)");
+    assert_reads("ALTER TABLE t DROP period, DROP system, DROP PERIOD FOR SYSTEM_TIME, DROP SYSTEM VERSIONING", "drop column d.t period; drop column d.t system");
+    assert_reads("ALTER TABLE t ADD period INT, ADD PERIOD FOR SYSTEM_TIME (s, e), ADD SYSTEM VERSIONING", "describe d.t (period int32)");
+}
+
 static void test_what_is_no_matter_of_the_target_gives_nothing(void **state)
 {
     (void)state;
@@ -197,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_added_columns_have_their_types),
         cmocka_unit_test(test_dropped_renamed_and_modified_columns_are_told_apart),
+        cmocka_unit_test(test_clauses_speak_of_the_columns_as_they_were),
         cmocka_unit_test(test_what_is_no_matter_of_the_target_gives_nothing),
         cmocka_unit_test(test_tables_are_made_dropped_and_renamed),
         cmocka_unit_test(test_versioned_comments_are_read_and_others_are_not),
